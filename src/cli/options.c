@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/options.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- what each option does ---- */
+
+/* Returns null, or what is wrong with the value. */
+typedef const char *(*set_fn)(struct options *options, const char *value);
+
+static const char *set_pm(struct options *options, const char *value)
+{
+	struct session_options *session = &options->session;
+
+	if (session->globs == SESSION_GLOBS)
+		return "too many of them";
+	if (strlen(value) >= SESSION_PATH)
+		return "too long";
+	strcpy(session->glob[session->globs++], value);
+	return NULL;
+}
+
+static const char *set_pm_heap(struct options *options, const char *value)
+{
+	(void)value;
+	options->session.heap = true;
+	return NULL;
+}
+
+static const char *set_model(struct options *options, const char *value)
+{
+	if (strcmp(value, "px86") == 0)
+		options->session.model = LINES_PX86;
+	else if (strcmp(value, "eadr") == 0)
+		options->session.model = LINES_EADR;
+	else
+		return "must be px86 or eadr";
+	return NULL;
+}
+
+static const char *switch_kind(struct options *options, const char *value, bool on)
+{
+	enum finding_kind kind = kind_by_name(value);
+	const char *names[KIND_COUNT + 1] = { 0 };
+	static char text[128];
+	const char *better;
+
+	if (kind < KIND_COUNT) {
+		options->session.enabled &= ~(1u << kind);
+		options->session.enabled |= (uint32_t)on << kind;
+		return NULL;
+	}
+	for (int i = 0; i < KIND_COUNT; i++)
+		names[i] = kind_info(i)->name;
+	better = options_suggest(value, names);
+	snprintf(text, sizeof(text), "is no kind of finding%s%s%s",
+		 better ? "; did you mean " : "", better ? better : "", better ? "?" : "");
+	return text;
+}
+
+static const char *set_enable(struct options *options, const char *value)
+{
+	return switch_kind(options, value, true);
+}
+
+static const char *set_disable(struct options *options, const char *value)
+{
+	return switch_kind(options, value, false);
+}
+
+static const char *set_json(struct options *options, const char *value)
+{
+	options->json = value;
+	return NULL;
+}
+
+static const char *set_trace(struct options *options, const char *value)
+{
+	options->trace = value;
+	options->session.trace = true;
+	return NULL;
+}
+
+static const char *parse_long(const char *value, long low, long high, long *result)
+{
+	char *end;
+
+	errno = 0;
+	*result = strtol(value, &end, 10);
+	if (errno || end == value || *end || *result < low || *result > high)
+		return "must be a whole number in its range";
+	return NULL;
+}
+
+static const char *set_timeout(struct options *options, const char *value)
+{
+	return parse_long(value, 1, 1000000, &options->timeout);
+}
+
+static const char *set_max_memory(struct options *options, const char *value)
+{
+	return parse_long(value, 1, 1 << 30, &options->max_memory);
+}
+
+static const char *set_max_time(struct options *options, const char *value)
+{
+	char *end;
+
+	options->max_time = strtod(value, &end);
+	return end == value || *end || !(options->max_time > 0) ? "must be a number of seconds"
+								: NULL;
+}
+
+static const char *set_error_status(struct options *options, const char *value)
+{
+	long status;
+	const char *wrong = parse_long(value, 1, 255, &status);
+
+	options->error_status = status;
+	return wrong;
+}
+
+static const char *set_quiet(struct options *options, const char *value)
+{
+	(void)value;
+	options->quiet = true;
+	return NULL;
+}
+
+static const char *set_stats(struct options *options, const char *value)
+{
+	(void)value;
+	options->stats = true;
+	return NULL;
+}
+
+static const char *set_help(struct options *options, const char *value)
+{
+	(void)value;
+	options->help = true;
+	return NULL;
+}
+
+/* ---- the table ---- */
+
+static const struct option {
+	const char *name;
+	const char *value; /* what its value is called; null: it has none */
+	set_fn set;
+	const char *help;
+} table[] = {
+	{ "--pm", "GLOB", set_pm,
+	  "files that are persistent memory, by the path given to open or the absolute one; may be "
+	  "repeated (DAX files and what libpmem maps are PM anyway)" },
+	{ "--pm-heap", NULL, set_pm_heap, "the program's heap is persistent memory" },
+	{ "--model", "M", set_model, "px86 (default) or eadr: caches are persistent" },
+	{ "--enable", "KIND", set_enable, "also report this kind of finding" },
+	{ "--disable", "KIND", set_disable, "do not report this kind of finding" },
+	{ "--json", "FILE", set_json,
+	  "write the result as JSON (- is standard output, %p becomes the process number)" },
+	{ "--trace", "FILE", set_trace, "write every event on PM, as text" },
+	{ "--timeout", "S", set_timeout, "end the program after S seconds of CPU time" },
+	{ "--max-time", "S", set_max_time, "end the program after S seconds" },
+	{ "--max-memory", "M", set_max_memory, "end the program when it uses more than M MiB" },
+	{ "--error-exitcode", "N", set_error_status, "exit with N, not 1, when there are findings" },
+	{ "--quiet", NULL, set_quiet, "no report on standard error" },
+	{ "--stats", NULL, set_stats, "print counters" },
+	{ "--help", NULL, set_help, "show this text" },
+};
+enum { OPTIONS = sizeof(table) / sizeof(*table) };
+
+void options_help(FILE *out)
+{
+	for (int i = 0; i < OPTIONS; i++) {
+		int width = fprintf(out, "  %s%s%s", table[i].name, table[i].value ? " " : "",
+				    table[i].value ? table[i].value : "");
+
+		fprintf(out, "%*s%s\n", width < 25 ? 25 - width : 1, "", table[i].help);
+	}
+}
+
+/* ---- parsing ---- */
+
+static unsigned smallest(unsigned a, unsigned b, unsigned c)
+{
+	unsigned m = a < b ? a : b;
+
+	return m < c ? m : c;
+}
+
+/* Levenshtein distance of short words. */
+static unsigned distance(const char *a, const char *b)
+{
+	enum { LONGEST = 63 };
+	unsigned row[LONGEST + 1], n = strlen(a), m = strlen(b);
+
+	if (n > LONGEST || m > LONGEST)
+		return LONGEST;
+	for (unsigned j = 0; j <= m; j++)
+		row[j] = j;
+	for (unsigned i = 1; i <= n; i++) {
+		unsigned diagonal = row[0];
+
+		row[0] = i;
+		for (unsigned j = 1; j <= m; j++) {
+			unsigned above = row[j];
+
+			row[j] = smallest(row[j] + 1, row[j - 1] + 1,
+					  diagonal + (a[i - 1] != b[j - 1]));
+			diagonal = above;
+		}
+	}
+	return row[m];
+}
+
+const char *options_suggest(const char *word, const char *const *candidates)
+{
+	const char *best = NULL;
+	unsigned least = strlen(word) / 3 + 2;
+
+	for (; *candidates; candidates++) {
+		unsigned d = distance(word, *candidates);
+
+		if (d < least) {
+			least = d;
+			best = *candidates;
+		}
+	}
+	return best;
+}
+
+static int unknown_option(const char *word)
+{
+	const char *names[OPTIONS + 1] = { 0 }, *better;
+
+	for (int i = 0; i < OPTIONS; i++)
+		names[i] = table[i].name;
+	better = options_suggest(word, names);
+	fprintf(stderr, "perdure: unknown option %s%s%s%s (perdure --help lists them)\n", word,
+		better ? "; did you mean " : "", better ? better : "", better ? "?" : "");
+	return 2;
+}
+
+/* One option at words[*at]; "--name value" and "--name=value" both work. */
+static int parse_option(struct options *options, char **words, int *at)
+{
+	char *word = words[*at], *equals = strchr(word, '=');
+	const char *value = NULL, *wrong;
+	size_t length = equals ? (size_t)(equals - word) : strlen(word);
+
+	for (int i = 0; i < OPTIONS; i++) {
+		if (strlen(table[i].name) != length || strncmp(table[i].name, word, length) != 0)
+			continue;
+		if (equals && !table[i].value) {
+			fprintf(stderr, "perdure: %s takes no value\n", table[i].name);
+			return 2;
+		}
+		if (table[i].value) {
+			value = equals ? equals + 1 : words[++*at];
+			if (!value) {
+				fprintf(stderr, "perdure: %s needs a value: %s %s\n",
+					table[i].name, table[i].name, table[i].value);
+				return 2;
+			}
+		}
+		wrong = table[i].set(options, value);
+		if (wrong)
+			fprintf(stderr, "perdure: %s %s: %s\n", table[i].name, value, wrong);
+		return wrong ? 2 : 0;
+	}
+	if (equals)
+		*equals = 0;
+	return unknown_option(word);
+}
+
+int options_parse(struct options *options, char **words, bool need_program)
+{
+	int at = 0;
+
+	*options = (struct options){ .session.enabled = kinds_default() };
+	for (; words[at] && words[at][0] == '-' && words[at][1]; at++) {
+		if (strcmp(words[at], "--") == 0) {
+			at++;
+			break;
+		}
+		if (parse_option(options, words, &at))
+			return 2;
+	}
+	options->command = words + at;
+	if (options->session.model == LINES_EADR)
+		for (int kind = 0; kind < KIND_COUNT; kind++)
+			if (!kind_info(kind)->in_eadr)
+				options->session.enabled &= ~(1u << kind);
+	if (need_program && !options->help && !words[at]) {
+		fprintf(stderr, "perdure: which program? perdure run [options] [--] PROG [ARGS]\n");
+		return 2;
+	}
+	return 0;
+}
+
+char **options_split(const char *text)
+{
+	size_t count = 0;
+	char **words = calloc(strlen(text) / 2 + 2, sizeof(*words));
+	char *copy = strdup(text), *out = copy;
+
+	if (!words || !copy)
+		abort();
+	while (*text) {
+		char quote = 0;
+
+		while (isspace((unsigned char)*text))
+			text++;
+		if (!*text)
+			break;
+		words[count++] = out;
+		for (; *text && (quote || !isspace((unsigned char)*text)); text++) {
+			if (quote ? *text == quote : *text == '"' || *text == '\'')
+				quote = quote ? 0 : *text;
+			else
+				*out++ = *text;
+		}
+		text += *text != 0;
+		*out++ = 0;
+	}
+	return words;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The one table of options: parsing, help and suggestions come from it. */
+#ifndef CLI_OPTIONS_H
+#define CLI_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "session/session.h"
+
+struct options {
+	struct session_options session; /* what the target's runtime needs */
+	const char *json;
+	const char *trace;
+	double max_time;  /* seconds of wall time, 0: none */
+	long timeout;     /* CPU seconds of one execution, 0: none */
+	long max_memory;  /* MiB, 0: none */
+	int error_status; /* --error-exitcode, 0: none */
+	bool quiet, stats, help;
+	char **command; /* the program and its arguments, null-terminated */
+};
+
+/*
+ * Parses the words after the subcommand. Returns 0, or 2 with a message on standard error.
+ * `need_program`: a program must follow.
+ */
+int options_parse(struct options *options, char **words, bool need_program);
+
+/* Splits a string like PERDURE_OPTIONS into words, shell-like quotes respected. Allocated. */
+char **options_split(const char *text);
+
+void options_help(FILE *out);
+
+/* The best match for a misspelt word among a null-terminated list, or null. */
+const char *options_suggest(const char *word, const char *const *candidates);
+
+#endif

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* perdure run: one native execution, judged by the pattern checkers. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "checkers/checkers.h"
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "drive/target.h"
+#include "report/trace.h"
+#include "report/write.h"
+#include "session/watch.h"
+
+static double now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec + time.tv_nsec * 1e-9;
+}
+
+/* ---- before ---- */
+
+/* The events go to a file of their own first; it becomes text at the end. */
+static bool prepare_trace(struct options *options)
+{
+	char *path = options->session.trace_path;
+	int fd;
+
+	if (!options->trace)
+		return true;
+	snprintf(path, SESSION_PATH, "%s/perdure-trace-XXXXXX",
+		 getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+	fd = mkstemp(path);
+	if (fd < 0) {
+		fprintf(stderr, "perdure: cannot create %s: %s\n", path, strerror(errno));
+		return false;
+	}
+	close(fd);
+	return true;
+}
+
+static struct session *prepare(struct options *options, int *fd)
+{
+	struct session *session;
+	char error[256];
+
+	if (!prepare_trace(options))
+		return NULL;
+	session = session_create(fd, error, sizeof(error));
+	if (!session) {
+		fprintf(stderr, "perdure: %s\n", error);
+		return NULL;
+	}
+	session->options = options->session;
+	session->lines.model = options->session.model;
+	checkers_start(session);
+	return session;
+}
+
+/* ---- after ---- */
+
+/* Why there is nothing to say about this run; null if there is. */
+static bool explain_emptiness(const struct session *session, const char *program)
+{
+	if (!session->images) {
+		fprintf(stderr,
+			"perdure: the runtime did not start in %s (statically linked, or set-user-id?); "
+			"nothing was observed\n",
+			program);
+		return true;
+	}
+	if (!session->pm_mapped) {
+		fprintf(stderr, "perdure: %s mapped no persistent memory; nothing was observed\n",
+			program);
+		if (session->seen_files)
+			fprintf(stderr, "perdure: hint: it mapped these files; name the PM among them "
+					"with --pm:\n");
+		else
+			fprintf(stderr,
+				"perdure: hint: it mapped no file shared; if it uses the heap as PM, "
+				"try --pm-heap\n");
+		for (uint32_t i = 0; i < session->seen_files; i++)
+			fprintf(stderr, "  %s\n", session->seen_file[i]);
+		return true;
+	}
+	if (!session->instrumented) {
+		fprintf(stderr,
+			"perdure: %s was not built with perdure-cc: its accesses to PM cannot be seen; "
+			"build it with CC=perdure-cc CXX=perdure-c++\n",
+			program);
+		return true;
+	}
+	return false;
+}
+
+/* "%p" in a file name becomes the process number: parallel tests must not share one file. */
+static char *expand_path(const char *path, pid_t pid)
+{
+	const char *percent = strstr(path, "%p");
+	char *result;
+
+	if (!percent)
+		return strdup(path);
+	if (asprintf(&result, "%.*s%d%s", (int)(percent - path), path, pid, percent + 2) < 0)
+		abort();
+	return result;
+}
+
+static bool write_reports(const struct options *options, const struct result *result,
+			  struct session *session, pid_t pid)
+{
+	bool written = true;
+
+	if (options->json) {
+		char *path = expand_path(options->json, pid);
+
+		if (write_json(path, result) < 0) {
+			fprintf(stderr, "perdure: cannot write %s: %s\n", path, strerror(errno));
+			written = false;
+		}
+		free(path);
+	}
+	if (options->trace &&
+	    trace_to_text(options->session.trace_path, options->trace, session) < 0) {
+		fprintf(stderr, "perdure: cannot write %s: %s\n", options->trace, strerror(errno));
+		written = false;
+	}
+	if (!options->quiet && write_text(stderr, result, isatty(STDERR_FILENO)) < 0)
+		written = false;
+	if (options->stats)
+		write_stats(stderr, result);
+	return written;
+}
+
+/* Judges what is left, reports, and says with what status to end. */
+static int finish(const struct options *options, struct session *session, struct result *result,
+		  const char *budget, pid_t pid)
+{
+	bool empty, written;
+
+	session_judge_rest(session);
+	result_collect(result, session);
+	result->complete = !budget;
+	if (budget) {
+		char text[128];
+
+		snprintf(text, sizeof(text), "the program was ended early by %s", budget);
+		result_limit(result, text);
+	}
+	empty = explain_emptiness(session, result->command[0]);
+	if (empty)
+		result->complete = false;
+	written = write_reports(options, result, session, pid);
+	if (options->trace)
+		unlink(options->session.trace_path);
+	if (!written)
+		return EXIT_CANNOT_WORK;
+	if (result->findings)
+		return options->error_status ? options->error_status : EXIT_FINDINGS;
+	if (budget)
+		return EXIT_BUDGET;
+	return empty ? EXIT_CANNOT_WORK : EXIT_NOTHING_FOUND;
+}
+
+static void print_run_help(void)
+{
+	printf("perdure run [options] [--] PROG [ARGS]\n\n"
+	       "Runs PROG, built with perdure-cc, and reports stores to persistent memory that are\n"
+	       "never flushed or fenced, and flushes and fences that do nothing.\n\n");
+	options_help(stdout);
+}
+
+int command_run(char **words)
+{
+	struct target_limits limits;
+	struct target_end end;
+	struct session *session;
+	struct options options;
+	struct result result = { .engine = "run" };
+	double started = now();
+	int fd;
+
+	if (options_parse(&options, words, true))
+		return EXIT_BAD_USAGE;
+	if (options.help) {
+		print_run_help();
+		return EXIT_NOTHING_FOUND;
+	}
+	session = prepare(&options, &fd);
+	if (!session)
+		return EXIT_CANNOT_WORK;
+	limits = (struct target_limits){ options.max_time, options.timeout, options.max_memory };
+	if (!target_run(options.command, fd, options.session.heap, &limits, &end)) {
+		if (options.trace)
+			unlink(options.session.trace_path);
+		return EXIT_CANNOT_WORK;
+	}
+	result.command = options.command;
+	result.exit_status = end.exit_status;
+	result.signal = end.signal;
+	result.seconds = now() - started;
+	return finish(&options, session, &result, end.interrupted ? "Ctrl-C" : end.budget, getpid());
+}
+
+/* ---- watching a program that somebody else started ---- */
+
+static char *program_of(pid_t pid)
+{
+	char link[64], path[PATH_MAX];
+	ssize_t length;
+
+	snprintf(link, sizeof(link), "/proc/%d/exe", pid);
+	length = readlink(link, path, sizeof(path) - 1);
+	path[length > 0 ? length : 0] = 0;
+	return strdup(path);
+}
+
+/* Until the program says that it ends, or is gone. True if it waits for an answer. */
+static bool await_end(int channel, pid_t pid, struct result *result)
+{
+	struct pollfd events[2] = { { .fd = channel, .events = POLLIN },
+				    { .fd = syscall(SYS_pidfd_open, pid, 0), .events = POLLIN } };
+	struct watch_request request;
+
+	for (;;) {
+		if (poll(events, 2, -1) < 0)
+			continue;
+		if (events[0].revents & POLLIN &&
+		    read(channel, &request, sizeof(request)) == sizeof(request)) {
+			result->exit_status = request.status;
+			return true;
+		}
+		if (events[0].revents)
+			events[0].fd = -1; /* closed by a program that closes everything */
+		if (events[1].revents)
+			break;
+	}
+	result->exit_status = -1;
+	result->signal = 9; /* how it ended is its parent's to know; it did not exit by itself */
+	return false;
+}
+
+int command_watch(char **words)
+{
+	const char *text = getenv("PERDURE_OPTIONS");
+	struct watch_answer answer = { 0 };
+	struct result result = { .engine = "run" };
+	char *command[2] = { 0 }, path[64];
+	struct options options;
+	struct session *session;
+	double started = now();
+	int channel, fd, status;
+	bool waits;
+	pid_t pid;
+
+	if (!words[0] || !words[1] || !text)
+		return EXIT_BAD_USAGE;
+	channel = atoi(words[0]);
+	pid = atoi(words[1]);
+	fcntl(channel, F_SETFD, FD_CLOEXEC);
+	if (options_parse(&options, options_split(text), false))
+		return EXIT_BAD_USAGE;
+	session = prepare(&options, &fd);
+	if (!session)
+		return EXIT_CANNOT_WORK;
+	command[0] = program_of(pid);
+	result.command = command;
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", getpid(), fd);
+	if (write(channel, path, strlen(path)) < 0)
+		return EXIT_CANNOT_WORK;
+	waits = await_end(channel, pid, &result);
+	result.seconds = now() - started;
+	/* A program without PM under a test runner is nothing to complain about. */
+	if (!session->pm_mapped)
+		options.quiet = true;
+	status = finish(&options, session, &result, NULL, pid);
+	answer.override_status = options.error_status && status == options.error_status;
+	answer.status = options.error_status;
+	if (waits && write(channel, &answer, sizeof(answer)) < 0)
+		return EXIT_CANNOT_WORK;
+	return status;
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Hooks for what inline assembly does. */
+#include "compile/assembly.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compile/instrument.h"
+
+static LLVMTypeRef operand_type(struct instrumenter *in, LLVMValueRef call, int argument)
+{
+	unsigned kind = LLVMGetEnumAttributeKindForName("elementtype", 11);
+	LLVMAttributeRef attribute = LLVMGetCallSiteEnumAttribute(call, argument + 1, kind);
+
+	return attribute ? LLVMGetTypeAttributeValue(attribute) : in->i64;
+}
+
+static LLVMValueRef as_pointer(struct instrumenter *in, LLVMValueRef value)
+{
+	LLVMTypeRef type = LLVMTypeOf(value);
+
+	if (LLVMGetTypeKind(type) == LLVMPointerTypeKind)
+		return value;
+	if (LLVMGetTypeKind(type) == LLVMIntegerTypeKind && LLVMGetIntTypeWidth(type) == 64)
+		return LLVMBuildIntToPtr(in->builder, value, in->pointer, "");
+	return NULL;
+}
+
+static LLVMValueRef operand_value(LLVMValueRef call, const struct assembly *a, int operand)
+{
+	int argument = operand < 0 ? -1 : a->operand[operand].argument;
+
+	return argument < 0 ? NULL : LLVMGetOperand(call, argument);
+}
+
+/* Fills in the access that an effect describes; false if its address cannot be known. */
+static bool make_access(struct instrumenter *in, LLVMValueRef call, const struct assembly *a,
+			const struct assembly_effect *effect, struct access *access)
+{
+	LLVMValueRef value = operand_value(call, a, effect->operand), pointer;
+
+	if (!value)
+		return false;
+	instrument_before(in, call);
+	pointer = as_pointer(in, value);
+	if (!pointer)
+		return false;
+	if (effect->displacement) {
+		LLVMValueRef offset = LLVMConstInt(in->i64, effect->displacement, true);
+
+		pointer = LLVMBuildGEP2(in->builder, in->i8, pointer, &offset, 1, "");
+	}
+	*access = (struct access){
+		.instruction = call,
+		.pointer = pointer,
+		.base = access_base(pointer),
+		.size = effect->size
+				? LLVMConstInt(in->i64, effect->size, false)
+				: access_size(in, operand_type(in, call,
+							       a->operand[effect->operand].argument)),
+		.flags = effect->flags,
+	};
+	return true;
+}
+
+static void unknown(struct instrumenter *in, LLVMValueRef call, const char *code, size_t length)
+{
+	char quoted[200], *text;
+	LLVMValueRef pointer = NULL;
+
+	snprintf(quoted, sizeof(quoted), "inline assembly not understood: %.*s", (int)length, code);
+	text = instrument_describe(in, call, quoted);
+	instrument_before(in, call);
+	for (unsigned i = 0; i < LLVMGetNumArgOperands(call) && !pointer; i++)
+		pointer = as_pointer(in, LLVMGetOperand(call, i));
+	helper_unknown(in, text, pointer);
+	free(text);
+}
+
+/* rep stos and rep movs: the whole range, told after it was written. */
+static bool string_effect(struct instrumenter *in, LLVMValueRef call, const struct assembly *a,
+			  const struct assembly_effect *effect)
+{
+	LLVMValueRef one = LLVMConstInt(in->i64, 1, false), size;
+	struct access access;
+
+	if (!make_access(in, call, a, effect, &access))
+		return false;
+	size = LLVMConstInt(in->i64, effect->size, false);
+	if (effect->detail) {
+		int counter = -1;
+		LLVMValueRef count;
+
+		for (unsigned i = 0; i < a->operands; i++)
+			if (a->operand[i].reg == 'c' && a->operand[i].argument >= 0)
+				counter = i;
+		count = operand_value(call, a, counter);
+		if (!count || LLVMGetTypeKind(LLVMTypeOf(count)) != LLVMIntegerTypeKind)
+			return false;
+		if (LLVMTypeOf(count) != in->i64)
+			count = LLVMBuildZExt(in->builder, count, in->i64, "");
+		size = LLVMBuildMul(in->builder, count, size, "");
+	}
+	helper_write_mask(in, &access, size, one);
+	return true;
+}
+
+static void flush_or_fence(struct instrumenter *in, LLVMValueRef call, const struct assembly *a,
+			   const struct assembly_effect *effect, bool after)
+{
+	struct access access = { 0 };
+
+	if (effect->kind == EFFECT_FLUSH && !make_access(in, call, a, effect, &access))
+		return;
+	if (after)
+		instrument_after(in, call);
+	else
+		instrument_before(in, call);
+	if (effect->kind == EFFECT_FLUSH)
+		helper_flush(in, access.pointer, effect->detail);
+	else
+		helper_fence(in, effect->detail);
+}
+
+static bool apply(struct instrumenter *in, LLVMValueRef call, const struct assembly *a,
+		  const struct assembly_effect *effect)
+{
+	struct access access;
+
+	switch (effect->kind) {
+	case EFFECT_STRING_STORE:
+		return string_effect(in, call, a, effect);
+	case EFFECT_STRING_LOAD:
+		return true; /* told by nobody who needs it yet: a load of unknown length */
+	case EFFECT_LOAD:
+		if (!make_access(in, call, a, effect, &access))
+			return false;
+		if (!access_is_ordinary(access.base))
+			helper_load(in, &access);
+		return true;
+	case EFFECT_STORE:
+		if (!make_access(in, call, a, effect, &access))
+			return false;
+		if (access_is_ordinary(access.base))
+			return true;
+		helper_write_begin(in, &access);
+		helper_write_end(in, &access, NULL);
+		return true;
+	default:
+		return true;
+	}
+}
+
+static bool is_order(const struct assembly_effect *effect)
+{
+	return effect->kind == EFFECT_FLUSH || effect->kind == EFFECT_FENCE;
+}
+
+static void apply_all(struct instrumenter *in, LLVMValueRef call, struct assembly *a)
+{
+	bool stores = false;
+
+	for (unsigned i = 0; i < a->effects; i++) {
+		stores |= a->effect[i].kind == EFFECT_STORE ||
+			  a->effect[i].kind == EFFECT_STRING_STORE;
+		if (!is_order(&a->effect[i]) && !apply(in, call, a, &a->effect[i]))
+			a->unknown = true;
+	}
+	/*
+	 * Flushes of the stores in the same statement come after them. Hooks placed right after
+	 * the call pile up in reverse, so the list is walked backwards there.
+	 */
+	for (unsigned i = 0; i < a->effects; i++) {
+		const struct assembly_effect *effect =
+			&a->effect[stores ? a->effects - 1 - i : i];
+
+		if (is_order(effect))
+			flush_or_fence(in, call, a, effect, stores);
+	}
+}
+
+void instrument_assembly(struct instrumenter *in, LLVMValueRef call)
+{
+	LLVMValueRef callee = LLVMGetCalledValue(call);
+	size_t length, constraints_length;
+	const char *text = LLVMGetInlineAsmAsmString(callee, &length);
+	const char *constraints = LLVMGetInlineAsmConstraintString(callee, &constraints_length);
+	struct assembly a;
+
+	assembly_parse(text, length, constraints, constraints_length, &a);
+	if (!LLVMIsACallInst(call)) { /* asm goto: nothing can be put behind it */
+		if (a.unknown || a.effects)
+			unknown(in, call, text, length);
+		return;
+	}
+	if (a.only_flush && LLVMGetTypeKind(LLVMTypeOf(call)) == LLVMVoidTypeKind) {
+		flush_or_fence(in, call, &a, &a.effect[0], false);
+		LLVMInstructionEraseFromParent(call);
+		return;
+	}
+	if (a.locked) {
+		instrument_before(in, call);
+		helper_locked(in);
+	}
+	apply_all(in, call, &a);
+	if (a.unknown)
+		unknown(in, call, text, length);
+}

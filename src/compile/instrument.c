@@ -1,0 +1,474 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "compile/instrument.h"
+
+#include <llvm-c/Analysis.h>
+#include <llvm-c/Comdat.h>
+#include <llvm-c/DebugInfo.h>
+#include <llvm-c/Error.h>
+#include <llvm-c/Target.h>
+#include <llvm-c/Transforms/PassBuilder.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NOTE "__perdure_note"
+
+/* ---- positions ---- */
+
+/* A call to an inlinable function must have a location where the function has debug info. */
+static void set_location(struct instrumenter *in, LLVMValueRef instruction)
+{
+	LLVMMetadataRef location = LLVMInstructionGetDebugLoc(instruction);
+	LLVMMetadataRef scope = LLVMGetSubprogram(in->function);
+
+	if (!location && scope)
+		location = LLVMDIBuilderCreateDebugLocation(in->context, 0, 0, scope, NULL);
+	LLVMSetCurrentDebugLocation2(in->builder, location);
+}
+
+void instrument_before(struct instrumenter *in, LLVMValueRef instruction)
+{
+	LLVMPositionBuilderBefore(in->builder, instruction);
+	set_location(in, instruction);
+}
+
+void instrument_after(struct instrumenter *in, LLVMValueRef instruction)
+{
+	LLVMPositionBuilderBefore(in->builder, LLVMGetNextInstruction(instruction));
+	set_location(in, instruction);
+}
+
+char *instrument_describe(struct instrumenter *in, LLVMValueRef instruction, const char *text)
+{
+	unsigned line = LLVMGetDebugLocLine(instruction), length = 0;
+	const char *file = line ? LLVMGetDebugLocFilename(instruction, &length) : NULL;
+	char *result = NULL;
+	int written;
+
+	if (file)
+		written = asprintf(&result, "%.*s:%u: %s", (int)length, file, line, text);
+	else
+		written = asprintf(&result, "%s: %s", LLVMGetValueName(in->function), text);
+	if (written < 0)
+		abort();
+	for (char *p = result; *p; p++)
+		if (*p == '\n' || *p == '\t')
+			*p = ' ';
+	return result;
+}
+
+/* ---- loads and stores ---- */
+
+static uint32_t order_flags(LLVMAtomicOrdering ordering)
+{
+	static const uint8_t orders[] = {
+		[LLVMAtomicOrderingNotAtomic] = PERDURE_ORDER_NONE,
+		[LLVMAtomicOrderingUnordered] = PERDURE_ORDER_RELAXED,
+		[LLVMAtomicOrderingMonotonic] = PERDURE_ORDER_RELAXED,
+		[LLVMAtomicOrderingAcquire] = PERDURE_ORDER_ACQUIRE,
+		[LLVMAtomicOrderingRelease] = PERDURE_ORDER_RELEASE,
+		[LLVMAtomicOrderingAcquireRelease] = PERDURE_ORDER_ACQ_REL,
+		[LLVMAtomicOrderingSequentiallyConsistent] = PERDURE_ORDER_SEQ_CST,
+	};
+	uint32_t order = orders[ordering];
+
+	return order ? PERDURE_ATOMIC | order << PERDURE_ORDER_SHIFT : 0;
+}
+
+static uint32_t access_flags(struct instrumenter *in, LLVMValueRef instruction)
+{
+	uint32_t flags = order_flags(LLVMGetOrdering(instruction));
+
+	if (LLVMGetVolatile(instruction))
+		flags |= PERDURE_VOLATILE;
+	if (LLVMGetMetadata(instruction, in->nontemporal_kind))
+		flags |= PERDURE_NONTEMPORAL;
+	return flags;
+}
+
+static void instrument_load(struct instrumenter *in, LLVMValueRef load)
+{
+	LLVMValueRef pointer = LLVMGetOperand(load, 0);
+	struct access access = {
+		.instruction = load,
+		.pointer = pointer,
+		.base = access_base(pointer),
+		.size = access_size(in, LLVMTypeOf(load)),
+	};
+
+	if (access_is_ordinary(access.base))
+		return;
+	access.flags = access_flags(in, load);
+	helper_load(in, &access);
+}
+
+/* What the runtime can store itself, in one step with the event. */
+static bool is_simple(struct instrumenter *in, LLVMTypeRef type)
+{
+	unsigned bits = LLVMSizeOfTypeInBits(in->layout, type);
+
+	switch (LLVMGetTypeKind(type)) {
+	case LLVMPointerTypeKind:
+	case LLVMFloatTypeKind:
+	case LLVMDoubleTypeKind:
+		return true;
+	case LLVMIntegerTypeKind:
+		return bits == 8 || bits == 16 || bits == 32 || bits == 64;
+	default:
+		return false;
+	}
+}
+
+static void surround(struct instrumenter *in, struct access *access)
+{
+	helper_write_begin(in, access);
+	helper_write_end(in, access, NULL);
+}
+
+static void instrument_store(struct instrumenter *in, LLVMValueRef store)
+{
+	LLVMValueRef value = LLVMGetOperand(store, 0), pointer = LLVMGetOperand(store, 1);
+	struct access access = {
+		.instruction = store,
+		.pointer = pointer,
+		.base = access_base(pointer),
+		.size = access_size(in, LLVMTypeOf(value)),
+	};
+	bool exchange = LLVMGetOrdering(store) == LLVMAtomicOrderingSequentiallyConsistent;
+
+	if (exchange) { /* compiled to xchg: a locked instruction */
+		instrument_before(in, store);
+		helper_locked(in);
+	}
+	if (access_is_ordinary(access.base))
+		return;
+	access.flags = access_flags(in, store) | (exchange ? PERDURE_RMW : 0);
+	if (is_simple(in, LLVMTypeOf(value)) && !exchange)
+		helper_store(in, &access, value);
+	else
+		surround(in, &access);
+}
+
+/* ---- atomics ---- */
+
+static void instrument_rmw(struct instrumenter *in, LLVMValueRef rmw)
+{
+	LLVMValueRef pointer = LLVMGetOperand(rmw, 0);
+	struct access access = {
+		.instruction = rmw,
+		.pointer = pointer,
+		.base = access_base(pointer),
+		.size = access_size(in, LLVMTypeOf(LLVMGetOperand(rmw, 1))),
+		.flags = PERDURE_RMW | order_flags(LLVMGetOrdering(rmw)),
+	};
+
+	instrument_before(in, rmw);
+	helper_locked(in);
+	if (access_is_ordinary(access.base))
+		return;
+	helper_load(in, &access);
+	surround(in, &access);
+}
+
+static void instrument_compare_exchange(struct instrumenter *in, LLVMValueRef exchange)
+{
+	LLVMValueRef pointer = LLVMGetOperand(exchange, 0), next;
+	struct access access = {
+		.instruction = exchange,
+		.pointer = pointer,
+		.base = access_base(pointer),
+		.size = access_size(in, LLVMTypeOf(LLVMGetOperand(exchange, 1))),
+		.flags = PERDURE_RMW | order_flags(LLVMGetCmpXchgSuccessOrdering(exchange)),
+	};
+	LLVMValueRef done;
+
+	instrument_before(in, exchange);
+	helper_locked(in);
+	if (access_is_ordinary(access.base))
+		return;
+	helper_load(in, &access);
+	helper_write_begin(in, &access);
+	next = LLVMGetNextInstruction(exchange);
+	instrument_before(in, next);
+	done = LLVMBuildExtractValue(in->builder, exchange, 1, "");
+	access.instruction = done;
+	LLVMInstructionSetDebugLoc(done, LLVMInstructionGetDebugLoc(exchange));
+	helper_write_end(in, &access, done);
+}
+
+static void instrument_fence(struct instrumenter *in, LLVMValueRef fence)
+{
+	enum perdure_fence kind;
+
+	if (LLVMIsAtomicSingleThread(fence))
+		return;
+	switch (LLVMGetOrdering(fence)) {
+	case LLVMAtomicOrderingSequentiallyConsistent:
+		kind = PERDURE_MFENCE;
+		break;
+	case LLVMAtomicOrderingAcquire:
+		kind = PERDURE_THREAD_FENCE_ACQUIRE;
+		break;
+	default:
+		kind = PERDURE_THREAD_FENCE_RELEASE;
+	}
+	instrument_before(in, fence);
+	helper_fence(in, kind);
+}
+
+/* ---- calls ---- */
+
+/* Atomics that the compiler leaves to libatomic: __atomic_store_16, __atomic_exchange, … */
+static bool instrument_atomic_call(struct instrumenter *in, LLVMValueRef call, const char *name)
+{
+	const char *operation, *suffix;
+	bool generic, is_load;
+	LLVMValueRef pointer;
+	struct access access;
+
+	if (strncmp(name, "__atomic_", 9) != 0 && strncmp(name, "__sync_", 7) != 0)
+		return false;
+	operation = name + (name[2] == 'a' ? 9 : 7);
+	suffix = strrchr(name, '_');
+	if (strncmp(operation, "is_lock_free", 12) == 0 ||
+	    strncmp(operation, "thread_fence", 12) == 0 ||
+	    strncmp(operation, "signal_fence", 12) == 0 || LLVMGetNumArgOperands(call) < 2)
+		return false;
+	generic = suffix[1] < '0' || suffix[1] > '9';
+	is_load = strncmp(operation, "load", 4) == 0;
+	pointer = LLVMGetOperand(call, generic ? 1 : 0);
+	if (LLVMGetTypeKind(LLVMTypeOf(pointer)) != LLVMPointerTypeKind)
+		return false;
+	access = (struct access){
+		.instruction = call,
+		.pointer = pointer,
+		.base = access_base(pointer),
+		.size = generic ? LLVMGetOperand(call, 0)
+				: LLVMConstInt(in->i64, atoi(suffix + 1), false),
+		.flags = PERDURE_ATOMIC | PERDURE_ORDER_SEQ_CST << PERDURE_ORDER_SHIFT |
+			 (is_load ? 0 : PERDURE_RMW),
+	};
+	if (!is_load) {
+		instrument_before(in, call);
+		helper_locked(in);
+	}
+	if (access_is_ordinary(access.base))
+		return true;
+	if (is_load && LLVMIsAConstantInt(access.size))
+		helper_load(in, &access);
+	else if (!is_load && LLVMIsACallInst(call))
+		surround(in, &access);
+	return true;
+}
+
+/* A struct passed by value is read by the call. */
+static void instrument_byval(struct instrumenter *in, LLVMValueRef call)
+{
+	unsigned kind = LLVMGetEnumAttributeKindForName("byval", 5);
+
+	for (unsigned i = 0; i < LLVMGetNumArgOperands(call); i++) {
+		LLVMAttributeRef byval = LLVMGetCallSiteEnumAttribute(call, i + 1, kind);
+		struct access access;
+
+		if (!byval)
+			continue;
+		access = (struct access){
+			.instruction = call,
+			.pointer = LLVMGetOperand(call, i),
+			.base = access_base(LLVMGetOperand(call, i)),
+			.size = access_size(in, LLVMGetTypeAttributeValue(byval)),
+			.flags = PERDURE_BULK,
+		};
+		if (!access_is_ordinary(access.base))
+			helper_load(in, &access);
+	}
+}
+
+static void instrument_call(struct instrumenter *in, LLVMValueRef call)
+{
+	LLVMValueRef callee = LLVMGetCalledValue(call);
+
+	if (LLVMIsAInlineAsm(callee)) {
+		instrument_assembly(in, call);
+		return;
+	}
+	if (LLVMIsAFunction(callee) && LLVMGetIntrinsicID(callee)) {
+		instrument_intrinsic(in, call);
+		return;
+	}
+	if (LLVMIsAFunction(callee) && LLVMIsDeclaration(callee) &&
+	    instrument_atomic_call(in, call, LLVMGetValueName(callee)))
+		return;
+	instrument_byval(in, call);
+}
+
+/* ---- functions and the module ---- */
+
+static void instrument_instruction(struct instrumenter *in, LLVMValueRef instruction)
+{
+	switch (LLVMGetInstructionOpcode(instruction)) {
+	case LLVMLoad:
+		instrument_load(in, instruction);
+		break;
+	case LLVMStore:
+		instrument_store(in, instruction);
+		break;
+	case LLVMAtomicRMW:
+		instrument_rmw(in, instruction);
+		break;
+	case LLVMAtomicCmpXchg:
+		instrument_compare_exchange(in, instruction);
+		break;
+	case LLVMFence:
+		instrument_fence(in, instruction);
+		break;
+	case LLVMCall:
+	case LLVMInvoke:
+	case LLVMCallBr:
+		instrument_call(in, instruction);
+		break;
+	default:
+		break;
+	}
+}
+
+static bool is_wanted(LLVMValueRef function)
+{
+	unsigned naked = LLVMGetEnumAttributeKindForName("naked", 5);
+
+	return !LLVMIsDeclaration(function) &&
+	       strncmp(LLVMGetValueName(function), "__perdure", 9) != 0 &&
+	       !LLVMGetEnumAttributeAtIndex(function, LLVMAttributeFunctionIndex, naked);
+}
+
+static void instrument_function(struct instrumenter *in, LLVMValueRef function)
+{
+	LLVMValueRef *list = NULL;
+	size_t count = 0, room = 0;
+
+	in->function = function;
+	instrument_stored(in, function);
+	for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(function); block;
+	     block = LLVMGetNextBasicBlock(block))
+		for (LLVMValueRef i = LLVMGetFirstInstruction(block); i;
+		     i = LLVMGetNextInstruction(i)) {
+			if (count == room) {
+				room = room ? room * 2 : 256;
+				list = realloc(list, room * sizeof(*list));
+				if (!list)
+					abort();
+			}
+			list[count++] = i;
+		}
+	for (size_t i = 0; i < count; i++)
+		instrument_instruction(in, list[i]);
+	free(list);
+}
+
+/*
+ * An inline function of C99 has a body here and another one elsewhere that may not have been
+ * built with perdure-cc, or not at all: what is called must be this one.
+ */
+static void keep_bodies(LLVMModuleRef module)
+{
+	for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
+		if (LLVMGetLinkage(f) == LLVMAvailableExternallyLinkage)
+			LLVMSetLinkage(f, LLVMInternalLinkage);
+}
+
+/* The note by which the runtime and the command know instrumented objects. */
+static void add_note(struct instrumenter *in)
+{
+	struct {
+		uint32_t name_size, description_size, type;
+		char name[8];
+		uint32_t version;
+	} note = { 8, 4, PERDURE_NOTE_TYPE, PERDURE_NOTE_NAME, PERDURE_ABI_VERSION };
+	LLVMValueRef content = LLVMConstStringInContext2(in->context, (const char *)&note,
+							 sizeof(note), true);
+	LLVMValueRef global = LLVMAddGlobal(in->module, LLVMTypeOf(content), NOTE);
+	LLVMComdatRef group = LLVMGetOrInsertComdat(in->module, NOTE);
+
+	LLVMSetInitializer(global, content);
+	LLVMSetGlobalConstant(global, true);
+	LLVMSetLinkage(global, LLVMWeakODRLinkage);
+	LLVMSetVisibility(global, LLVMHiddenVisibility);
+	LLVMSetSection(global, ".note.perdure");
+	LLVMSetAlignment(global, 4);
+	LLVMSetComdat(global, group);
+}
+
+static void add_inline_state(struct instrumenter *in)
+{
+	LLVMTypeRef type = LLVMArrayType2(in->i8, sizeof(struct perdure_inline));
+
+	in->inline_state = LLVMAddGlobal(in->module, type, "__perdure_inline");
+	LLVMSetThreadLocalMode(in->inline_state, LLVMInitialExecTLSModel);
+}
+
+static bool run_passes(LLVMModuleRef module, const char *passes)
+{
+	LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
+	LLVMErrorRef error = LLVMRunPasses(module, passes, NULL, options);
+
+	LLVMDisposePassBuilderOptions(options);
+	if (error) {
+		char *text = LLVMGetErrorMessage(error);
+
+		fprintf(stderr, "perdure-cc: internal error in \"%s\": %s\n", passes, text);
+		LLVMDisposeErrorMessage(text);
+		return false;
+	}
+	return true;
+}
+
+static void set_up(struct instrumenter *in, LLVMModuleRef module)
+{
+	*in = (struct instrumenter){ .module = module };
+	in->context = LLVMGetModuleContext(module);
+	in->builder = LLVMCreateBuilderInContext(in->context);
+	in->layout = LLVMGetModuleDataLayout(module);
+	in->void_type = LLVMVoidTypeInContext(in->context);
+	in->pointer = LLVMPointerTypeInContext(in->context, 0);
+	in->i1 = LLVMInt1TypeInContext(in->context);
+	in->i8 = LLVMInt8TypeInContext(in->context);
+	in->i32 = LLVMInt32TypeInContext(in->context);
+	in->i64 = LLVMInt64TypeInContext(in->context);
+	in->tbaa_kind = LLVMGetMDKindIDInContext(in->context, "tbaa", 4);
+	in->nontemporal_kind = LLVMGetMDKindIDInContext(in->context, "nontemporal", 11);
+}
+
+bool instrument_module(LLVMModuleRef module, bool optimise)
+{
+	struct instrumenter in;
+	LLVMValueRef last;
+	char *error = NULL;
+	bool bad;
+
+	if (LLVMGetNamedGlobal(module, NOTE))
+		return true; /* bitcode that has been through here before */
+	if (optimise && !run_passes(module, "function(mem2reg)"))
+		return false;
+	set_up(&in, module);
+	keep_bodies(module);
+	add_inline_state(&in);
+	last = LLVMGetLastFunction(module);
+	for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f)) {
+		if (is_wanted(f))
+			instrument_function(&in, f);
+		if (f == last)
+			break;
+	}
+	add_note(&in);
+	LLVMDisposeBuilder(in.builder);
+	bad = LLVMVerifyModule(module, LLVMReturnStatusAction, &error);
+	if (bad)
+		fprintf(stderr, "perdure-cc: internal error: %s\n", error);
+	LLVMDisposeMessage(error);
+	if (bad)
+		return false;
+	return run_passes(module, optimise ? "always-inline,function(simplifycfg,early-cse,"
+					     "loop-simplify,lcssa,loop-mssa(loop-rotate,licm,"
+					     "simple-loop-unswitch<nontrivial>))"
+					   : "always-inline");
+}

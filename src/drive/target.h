@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The target as a family of processes: started with the session in its environment, watched until
+ * the last of them is gone, ended when a budget or the user says so.
+ */
+#ifndef DRIVE_TARGET_H
+#define DRIVE_TARGET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct target_limits {
+	double max_time; /* seconds; 0: none */
+	long timeout;    /* CPU seconds; 0: none */
+	long max_memory; /* MiB over all processes; 0: none */
+};
+
+struct target_end {
+	int exit_status;          /* -1: by a signal */
+	int signal;               /* 0: by exit */
+	const char *budget;       /* which limit ended it; null: none */
+	bool interrupted;         /* the user did */
+};
+
+/* Where this installation is: the directory above bin/. */
+bool target_own_prefix(char *path, size_t size);
+
+/* The full path of a program as a shell would find it; null with errno set. Allocated. */
+char *target_find_program(const char *name);
+
+/*
+ * Runs the command to its end, with every process it leaves behind. False with a message on
+ * standard error if it could not be started.
+ */
+bool target_run(char **command, int session_fd, bool heap, const struct target_limits *limits,
+		struct target_end *end);
+
+#endif

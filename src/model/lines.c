@@ -1,0 +1,511 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "model/lines.h"
+
+#include "model/spin.h"
+
+enum { REFILL = 64, KEEP = 256 };
+
+static const struct lines_listener *const *listeners;
+
+#define TELL(event, ...)                                                                           \
+	for (const struct lines_listener *const *l = listeners; l && *l; l++)                      \
+		if ((*l)->event)                                                                   \
+	(*l)->event(__VA_ARGS__)
+
+void lines_listen(const struct lines_listener *const *list)
+{
+	listeners = list;
+}
+
+/* ---- pools: a free list a thread, refilled from and spilled to a shared one ---- */
+
+static uint32_t *store_link(struct lines *lines, uint32_t index)
+{
+	return &lines->store[index].next;
+}
+
+static uint32_t *flush_link(struct lines *lines, uint32_t index)
+{
+	return &lines->flush[index].next_in_line;
+}
+
+typedef uint32_t *(*link_fn)(struct lines *lines, uint32_t index);
+
+static void pool_refill(struct lines *lines, struct lines_pool *pool, link_fn link,
+			const struct lines_thread *thread, uint32_t *list, uint32_t *count)
+{
+	bool locked = spin_lock(&pool->lock, thread->owner);
+
+	for (int i = 0; i < REFILL; i++) {
+		uint32_t index = pool->first_free;
+
+		if (index) {
+			pool->first_free = *link(lines, index);
+			pool->free_count--;
+		} else if (pool->used + 1 < pool->capacity) {
+			index = ++pool->used;
+		} else {
+			break;
+		}
+		*link(lines, index) = *list;
+		*list = index;
+		++*count;
+	}
+	if (locked)
+		spin_unlock(&pool->lock);
+}
+
+static void pool_spill(struct lines *lines, struct lines_pool *pool, link_fn link,
+		       const struct lines_thread *thread, uint32_t *list, uint32_t *count)
+{
+	bool locked = spin_lock(&pool->lock, thread->owner);
+
+	for (; *count > KEEP / 2; --*count) {
+		uint32_t index = *list;
+
+		*list = *link(lines, index);
+		*link(lines, index) = pool->first_free;
+		pool->first_free = index;
+		pool->free_count++;
+	}
+	if (locked)
+		spin_unlock(&pool->lock);
+}
+
+static uint32_t store_new(struct lines *lines, struct lines_thread *thread)
+{
+	uint32_t index;
+
+	if (!thread->free_stores)
+		pool_refill(lines, &lines->stores, store_link, thread, &thread->free_stores,
+			    &thread->free_stores_count);
+	index = thread->free_stores;
+	if (!index) {
+		lines->dropped++;
+		return 0;
+	}
+	thread->free_stores = lines->store[index].next;
+	thread->free_stores_count--;
+	return index;
+}
+
+/* A null thread is the coordinator's after everybody is gone: nothing needs to be reused. */
+static void store_free(struct lines *lines, struct lines_thread *thread, uint32_t index)
+{
+	if (!thread)
+		return;
+	lines->store[index].next = thread->free_stores;
+	thread->free_stores = index;
+	if (++thread->free_stores_count > KEEP)
+		pool_spill(lines, &lines->stores, store_link, thread, &thread->free_stores,
+			   &thread->free_stores_count);
+}
+
+static uint32_t flush_new(struct lines *lines, struct lines_thread *thread)
+{
+	uint32_t index;
+
+	if (!thread->free_flushes)
+		pool_refill(lines, &lines->flushes, flush_link, thread, &thread->free_flushes,
+			    &thread->free_flushes_count);
+	index = thread->free_flushes;
+	if (!index) {
+		lines->dropped++;
+		return 0;
+	}
+	thread->free_flushes = lines->flush[index].next_in_line;
+	thread->free_flushes_count--;
+	return index;
+}
+
+static void flush_free(struct lines *lines, struct lines_thread *thread, uint32_t index)
+{
+	lines->flush[index].next_in_line = thread->free_flushes;
+	thread->free_flushes = index;
+	if (++thread->free_flushes_count > KEEP)
+		pool_spill(lines, &lines->flushes, flush_link, thread, &thread->free_flushes,
+			   &thread->free_flushes_count);
+}
+
+/* ---- lines ---- */
+
+static uint64_t line_index(const struct lines *lines, uint64_t address)
+{
+	return (address - lines->base) / LINES_LINE_SIZE;
+}
+
+static uint64_t line_address(const struct lines *lines, uint64_t index)
+{
+	return lines->base + index * LINES_LINE_SIZE;
+}
+
+static bool line_lock(struct lines *lines, const struct lines_thread *thread, uint64_t index)
+{
+	struct lines_line *line = &lines->line[index];
+
+	if (!thread)
+		return true;
+	if (!lines->concurrent) {
+		if (line->lock)
+			return false;
+		line->lock = thread->owner;
+		return true;
+	}
+	return spin_lock(&line->lock, thread->owner);
+}
+
+static void line_unlock(struct lines *lines, uint64_t index)
+{
+	spin_unlock(&lines->line[index].lock);
+}
+
+static uint32_t next_sequence(struct lines *lines, const struct lines_line *line)
+{
+	uint32_t store = line->stores ? lines->store[line->stores].sequence : 0;
+	uint32_t flush = line->flushes ? lines->flush[line->flushes].sequence : 0;
+
+	return (store > flush ? store : flush) + 1;
+}
+
+/* Would this flush, once completed, make this store persistent? */
+static bool flush_covers(const struct lines_flush *flush, const struct lines_store *store)
+{
+	if (flush->sequence < store->sequence)
+		return false;
+	return !flush->nontemporal ||
+	       (store->nontemporal && store->thread == (uint16_t)flush->thread);
+}
+
+static void drop_covered(struct lines *lines, struct lines_thread *thread, struct lines_line *line,
+			 const struct lines_flush *flush)
+{
+	uint32_t *link = &line->stores;
+
+	while (*link) {
+		uint32_t index = *link;
+		struct lines_store *store = &lines->store[index];
+
+		if (flush && !flush_covers(flush, store)) {
+			link = &store->next;
+			continue;
+		}
+		*link = store->next;
+		store_free(lines, thread, index);
+	}
+}
+
+/* Takes the flush out of its line's list; its thread still has it. */
+static void unlink_flush(struct lines *lines, uint32_t index)
+{
+	struct lines_flush *flush = &lines->flush[index];
+	uint32_t *link = &lines->line[flush->line].flushes;
+
+	while (*link && *link != index)
+		link = &lines->flush[*link].next_in_line;
+	if (*link)
+		*link = flush->next_in_line;
+	flush->line = LINES_NO_LINE;
+}
+
+static void unlink_all_flushes(struct lines *lines, struct lines_line *line)
+{
+	while (line->flushes) {
+		struct lines_flush *flush = &lines->flush[line->flushes];
+
+		line->flushes = flush->next_in_line;
+		flush->line = LINES_NO_LINE;
+	}
+}
+
+static void add_pending(struct lines *lines, struct lines_thread *thread, uint64_t index,
+			uint32_t stack, bool nontemporal)
+{
+	struct lines_line *line = &lines->line[index];
+	uint32_t entry = flush_new(lines, thread);
+
+	if (!entry)
+		return;
+	lines->flush[entry] = (struct lines_flush){
+		.line = index,
+		.next_in_line = line->flushes,
+		.next_in_thread = thread->flushes,
+		.sequence = next_sequence(lines, line),
+		.stack = stack,
+		.thread = thread->id,
+		.nontemporal = nontemporal,
+	};
+	line->flushes = entry;
+	thread->flushes = entry;
+}
+
+/* The newest pending flush of this thread that covers the store; 0 if none. */
+static uint32_t own_cover(struct lines *lines, const struct lines_thread *thread,
+			  const struct lines_line *line, const struct lines_store *store)
+{
+	for (uint32_t i = line->flushes; i; i = lines->flush[i].next_in_line)
+		if (lines->flush[i].thread == thread->id && flush_covers(&lines->flush[i], store))
+			return i;
+	return 0;
+}
+
+/* ---- events ---- */
+
+bool lines_begin(struct lines *lines, const struct lines_thread *thread, uint64_t address)
+{
+	return line_lock(lines, thread, line_index(lines, address));
+}
+
+void lines_cancel(struct lines *lines, uint64_t address)
+{
+	line_unlock(lines, line_index(lines, address));
+}
+
+/* The new store takes over bytes of older ones. Returns one of the same stack to merge with. */
+static uint32_t take_over(struct lines *lines, struct lines_thread *thread, uint64_t index,
+			  uint64_t bytes, uint32_t stack, bool nontemporal)
+{
+	struct lines_line *line = &lines->line[index];
+	uint32_t newest_flush = line->flushes ? lines->flush[line->flushes].sequence : 0;
+	uint32_t same = 0;
+
+	for (uint32_t *link = &line->stores; *link;) {
+		uint32_t i = *link;
+		struct lines_store *old = &lines->store[i];
+
+		if (old->bytes & bytes) {
+			uint64_t shared = old->bytes & bytes;
+
+			TELL(overwritten, lines, thread,
+			     line_address(lines, index) + __builtin_ctzll(shared),
+			     __builtin_popcountll(shared), old, stack);
+			old->bytes &= ~bytes;
+		}
+		if (old->stack == stack && old->thread == (uint16_t)thread->id && !nontemporal &&
+		    !old->nontemporal && old->sequence > newest_flush && i == line->stores) {
+			same = i;
+			link = &old->next;
+		} else if (!old->bytes) {
+			*link = old->next;
+			store_free(lines, thread, i);
+		} else {
+			link = &old->next;
+		}
+	}
+	return same;
+}
+
+void lines_end_store(struct lines *lines, struct lines_thread *thread, uint64_t address,
+		     uint64_t bytes, uint32_t stack, bool nontemporal)
+{
+	uint64_t index = line_index(lines, address);
+	struct lines_line *line = &lines->line[index];
+	uint32_t entry;
+
+	if (lines->model == LINES_EADR && !nontemporal) {
+		line_unlock(lines, index);
+		return;
+	}
+	entry = take_over(lines, thread, index, bytes, stack, nontemporal);
+	if (entry) {
+		lines->store[entry].bytes |= bytes;
+		lines->store[entry].event = thread->event;
+	} else if ((entry = store_new(lines, thread))) {
+		if (!line->stores)
+			lines->touched[(address - lines->base) >> LINES_BLOCK_SHIFT] = 1;
+		lines->store[entry] = (struct lines_store){
+			.bytes = bytes,
+			.event = thread->event,
+			.next = line->stores,
+			.sequence = next_sequence(lines, line),
+			.stack = stack,
+			.thread = thread->id,
+			.nontemporal = nontemporal,
+		};
+		line->stores = entry;
+	}
+	if (nontemporal)
+		add_pending(lines, thread, index, stack, true);
+	line_unlock(lines, index);
+}
+
+/* Nothing to write back: the line is clean, or this thread's pending flushes cover all of it. */
+static bool flush_is_redundant(struct lines *lines, const struct lines_thread *thread,
+			       const struct lines_line *line, uint32_t *earlier)
+{
+	*earlier = line->cleaner;
+	for (uint32_t i = line->stores; i; i = lines->store[i].next) {
+		uint32_t cover = own_cover(lines, thread, line, &lines->store[i]);
+
+		if (!cover)
+			return false;
+		*earlier = lines->flush[cover].stack;
+	}
+	return true;
+}
+
+void lines_flush(struct lines *lines, struct lines_thread *thread, uint64_t address,
+		 uint32_t stack, bool ordered)
+{
+	uint64_t index = line_index(lines, address);
+	struct lines_line *line = &lines->line[index];
+	uint32_t earlier;
+
+	if (lines->model == LINES_EADR)
+		return;
+	if (!line_lock(lines, thread, index))
+		return;
+	if (flush_is_redundant(lines, thread, line, &earlier)) {
+		TELL(redundant_flush, lines, thread, line_address(lines, index), stack, earlier);
+	} else if (!ordered) {
+		add_pending(lines, thread, index, stack, false);
+	}
+	if (ordered) {
+		drop_covered(lines, thread, line, NULL);
+		unlink_all_flushes(lines, line);
+	}
+	line->cleaner = stack;
+	line_unlock(lines, index);
+}
+
+void lines_fence(struct lines *lines, struct lines_thread *thread, uint32_t stack, bool idle)
+{
+	uint32_t next;
+
+	if (idle && !thread->flushes && lines->model != LINES_EADR)
+		TELL(redundant_fence, lines, thread, stack, thread->last_fence);
+	for (uint32_t i = thread->flushes; i; i = next) {
+		struct lines_flush *flush = &lines->flush[i];
+		uint64_t index = flush->line;
+
+		next = flush->next_in_thread;
+		if (index != LINES_NO_LINE && line_lock(lines, thread, index)) {
+			/* Another thread may have cleaned the line meanwhile. */
+			if (flush->line == index) {
+				drop_covered(lines, thread, &lines->line[index], flush);
+				unlink_flush(lines, i);
+			}
+			line_unlock(lines, index);
+		}
+		flush_free(lines, thread, i);
+	}
+	thread->flushes = 0;
+	thread->last_fence = stack;
+}
+
+/* ---- ranges ---- */
+
+typedef void (*line_fn)(struct lines *lines, struct lines_thread *thread, uint64_t index,
+			uint64_t bytes, uint32_t stack);
+
+/* The bytes of line `index` that lie in [address, end). */
+static uint64_t bytes_in_range(const struct lines *lines, uint64_t index, uint64_t address,
+			       uint64_t end)
+{
+	uint64_t start = line_address(lines, index), stop = start + LINES_LINE_SIZE;
+
+	start = start < address ? address : start;
+	stop = stop > end ? end : stop;
+	return lines_bytes(start, stop - start);
+}
+
+static void visit_block(struct lines *lines, struct lines_thread *thread, uint64_t block,
+			uint64_t address, uint64_t end, uint32_t stack, line_fn visit)
+{
+	const uint64_t per_block = (1ull << LINES_BLOCK_SHIFT) / LINES_LINE_SIZE;
+
+	for (uint64_t i = block * per_block; i < (block + 1) * per_block; i++) {
+		uint64_t start = line_address(lines, i);
+
+		if (start + LINES_LINE_SIZE <= address || start >= end || !lines->line[i].stores)
+			continue;
+		if (!line_lock(lines, thread, i))
+			continue;
+		visit(lines, thread, i, bytes_in_range(lines, i, address, end), stack);
+		if (thread)
+			line_unlock(lines, i);
+	}
+}
+
+/* Only blocks that were stored to are looked at: a large, sparse mapping costs little. */
+static void visit_range(struct lines *lines, struct lines_thread *thread, uint64_t address,
+			uint64_t size, uint32_t stack, line_fn visit)
+{
+	uint64_t end = address + size;
+	uint64_t first = (address - lines->base) >> LINES_BLOCK_SHIFT;
+	uint64_t last = (end - 1 - lines->base) >> LINES_BLOCK_SHIFT;
+
+	if (!size)
+		return;
+	for (uint64_t block = first; block <= last; block++)
+		if (lines->touched[block])
+			visit_block(lines, thread, block, address, end, stack, visit);
+}
+
+static void persist_line(struct lines *lines, struct lines_thread *thread, uint64_t index,
+			 uint64_t bytes, uint32_t stack)
+{
+	(void)bytes; /* a line is written back as a whole */
+	drop_covered(lines, thread, &lines->line[index], NULL);
+	unlink_all_flushes(lines, &lines->line[index]);
+	lines->line[index].cleaner = stack;
+}
+
+void lines_persist(struct lines *lines, struct lines_thread *thread, uint64_t address,
+		   uint64_t size, uint32_t stack)
+{
+	visit_range(lines, thread, address, size, stack, persist_line);
+}
+
+static void forget_line(struct lines *lines, struct lines_thread *thread, uint64_t index,
+			uint64_t bytes, uint32_t stack)
+{
+	struct lines_line *line = &lines->line[index];
+	uint32_t *link = &line->stores;
+
+	(void)stack;
+	while (*link) {
+		uint32_t i = *link;
+
+		lines->store[i].bytes &= ~bytes;
+		if (lines->store[i].bytes) {
+			link = &lines->store[i].next;
+			continue;
+		}
+		*link = lines->store[i].next;
+		store_free(lines, thread, i);
+	}
+}
+
+void lines_forget(struct lines *lines, struct lines_thread *thread, uint64_t address,
+		  uint64_t size)
+{
+	visit_range(lines, thread, address, size, 0, forget_line);
+}
+
+static void lose_line(struct lines *lines, struct lines_thread *thread, uint64_t index,
+		      uint64_t bytes, uint32_t stack)
+{
+	struct lines_line *line = &lines->line[index];
+
+	for (uint32_t i = line->stores; i; i = lines->store[i].next) {
+		const struct lines_store *store = &lines->store[i];
+		uint64_t lost = store->bytes & bytes;
+		uint32_t flush = 0;
+
+		if (!lost)
+			continue;
+		for (uint32_t f = line->flushes; f && !flush; f = lines->flush[f].next_in_line)
+			if (flush_covers(&lines->flush[f], store))
+				flush = lines->flush[f].stack;
+		TELL(lost, lines, thread, line_address(lines, index) + __builtin_ctzll(lost),
+		     64 - __builtin_clzll(lost) - __builtin_ctzll(lost), store, flush);
+	}
+	forget_line(lines, thread, index, bytes, stack);
+	if (!line->stores)
+		unlink_all_flushes(lines, line);
+}
+
+void lines_lose(struct lines *lines, struct lines_thread *thread, uint64_t address, uint64_t size)
+{
+	visit_range(lines, thread, address, size, 0, lose_line);
+}

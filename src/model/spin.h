@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A lock for memory that several processes share. It needs no OS object, and a thread that holds
+ * it may enter again (a signal handler that interrupts a hook must not deadlock its own thread).
+ * Owner numbers are thread slots plus one; zero is free.
+ */
+#ifndef MODEL_SPIN_H
+#define MODEL_SPIN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Called after many failed tries; gives the processor away, and says whether the owner is dead. */
+typedef bool (*spin_wait_fn)(uint32_t owner);
+extern spin_wait_fn spin_wait;
+
+/* False: this thread held the lock already, and must not unlock it. */
+static inline bool spin_lock(uint32_t *lock, uint32_t owner)
+{
+	for (unsigned tries = 1;; tries++) {
+		uint32_t seen = 0;
+
+		if (__atomic_compare_exchange_n(lock, &seen, owner, false, __ATOMIC_ACQUIRE,
+						__ATOMIC_RELAXED))
+			return true;
+		if (seen == owner)
+			return false;
+		__builtin_ia32_pause();
+		if (tries % 256 == 0 && spin_wait && spin_wait(seen))
+			__atomic_compare_exchange_n(lock, &seen, 0, false, __ATOMIC_RELAXED,
+						    __ATOMIC_RELAXED);
+	}
+}
+
+static inline void spin_unlock(uint32_t *lock)
+{
+	__atomic_store_n(lock, 0, __ATOMIC_RELEASE);
+}
+
+#endif

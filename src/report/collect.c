@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* From raw findings to findings: named, merged where they read the same, grouped, ranked. */
+#include "report/finding.h"
+
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "report/map.h"
+#include "report/source.h"
+#include "report/symbols.h"
+
+enum { FINGERPRINT_FRAMES = 3 };
+
+static char *format(const char *text, ...) __attribute__((format(printf, 1, 2)));
+static char *format(const char *text, ...)
+{
+	char *result = NULL;
+	va_list values;
+
+	va_start(values, text);
+	if (vasprintf(&result, text, values) < 0)
+		abort();
+	va_end(values);
+	return result;
+}
+
+/* ---- what is said about each kind ---- */
+
+static const char *plural(uint64_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
+static const char *site_place(const struct site *site, char *buffer, size_t size)
+{
+	if (site->frames && site->frame[0].file)
+		snprintf(buffer, size, "%s:%u", site->frame[0].file, site->frame[0].line);
+	else if (site->frames)
+		snprintf(buffer, size, "%s", site->frame[0].function);
+	else
+		snprintf(buffer, size, "an unknown place");
+	return buffer;
+}
+
+static void describe_lost(struct finding *f)
+{
+	const struct frame_info *frame = f->site[0].frames ? &f->site[0].frame[0] : NULL;
+	char place[512];
+
+	if (f->kind == KIND_MISSING_FLUSH) {
+		f->message = format("%lu byte%s stored here %s never flushed", f->size,
+				    plural(f->size), f->size == 1 ? "is" : "are");
+		if (f->field && frame->line)
+			f->fix = format("flush %lu byte%s at `%s` after line %u, then fence",
+					f->size, plural(f->size), f->field, frame->line);
+		return;
+	}
+	if (f->sites < 2) {
+		f->message = format("%lu byte%s streamed here (non-temporal) %s never fenced",
+				    f->size, plural(f->size), f->size == 1 ? "is" : "are");
+		if (frame && frame->line)
+			f->fix = format("add an sfence after line %u", frame->line);
+		return;
+	}
+	f->message = format("%lu byte%s stored here %s flushed, but no fence of the same thread "
+			    "follows",
+			    f->size, plural(f->size), f->size == 1 ? "is" : "are");
+	f->detail = strdup("flushed here, without a fence after it");
+	f->fix = format("add an sfence after the flush at %s",
+			site_place(&f->site[1], place, sizeof(place)));
+}
+
+static void describe(struct finding *f)
+{
+	switch (f->kind) {
+	case KIND_MISSING_FLUSH:
+	case KIND_MISSING_FENCE:
+		describe_lost(f);
+		break;
+	case KIND_REDUNDANT_FLUSH:
+		f->message = strdup(f->sites > 1 ? "nothing was stored to this line since it was "
+						   "last written back"
+						 : "nothing was stored to this line at all");
+		f->detail = strdup("already written back here");
+		break;
+	case KIND_REDUNDANT_FENCE:
+		f->message = strdup("nothing was stored or flushed since the last fence");
+		f->detail = strdup("the fence before");
+		break;
+	case KIND_OVERWRITE_UNPERSISTED:
+		f->message = strdup("overwritten before it was persistent");
+		f->detail = strdup("overwritten here");
+		break;
+	default:
+		f->message = strdup("");
+	}
+}
+
+static void set_roles(struct finding *f)
+{
+	static const char *const roles[KIND_COUNT][FINDING_SITES] = {
+		[KIND_MISSING_FLUSH] = { "store", "flush" },
+		[KIND_MISSING_FENCE] = { "store", "flush" },
+		[KIND_REDUNDANT_FLUSH] = { "flush", "flush" },
+		[KIND_REDUNDANT_FENCE] = { "fence", "fence" },
+		[KIND_OVERWRITE_UNPERSISTED] = { "store", "store" },
+	};
+
+	for (unsigned i = 0; i < f->sites; i++)
+		f->site[i].role = roles[f->kind][i];
+}
+
+static void set_object(struct finding *f, const struct session *session)
+{
+	for (uint32_t i = 0; i < session->files; i++) {
+		const struct session_file *file = &session->file[i];
+
+		if (f->address < file->base || f->address >= file->base + file->reserved)
+			continue;
+		f->map = strdup(file->path);
+		f->offset = f->address - file->base;
+	}
+}
+
+static bool is_store(const struct finding *f)
+{
+	return strcmp(f->site[0].role, "store") == 0;
+}
+
+static void fill_in(struct finding *f, const struct raw_finding *raw,
+		    const struct session *session)
+{
+	*f = (struct finding){
+		.kind = raw->kind,
+		.address = raw->address,
+		.size = raw->size,
+		.count = raw->count,
+		.folded = raw->folded,
+		.sites = raw->other ? 2 : 1,
+	};
+	symbols_resolve(session, raw->stack, &f->site[0]);
+	f->site[0].thread = raw->thread;
+	if (raw->other)
+		symbols_resolve(session, raw->other, &f->site[1]);
+	set_roles(f);
+	set_object(f, session);
+	if (is_store(f) && f->site[0].frames) {
+		const struct frame_info *frame = &f->site[0].frame[0];
+
+		f->field = source_target(frame->path, frame->line, frame->column);
+	}
+	describe(f);
+}
+
+/* ---- identity ---- */
+
+static void hash_text(XXH3_state_t *state, const char *text)
+{
+	XXH3_64bits_update(state, text ? text : "?", text ? strlen(text) + 1 : 2);
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+
+	return slash ? slash + 1 : path;
+}
+
+/* Survives shifted lines: functions, file names and the text of the lines, not their numbers. */
+static uint64_t fingerprint(const struct finding *f)
+{
+	XXH3_state_t *state = XXH3_createState();
+	uint64_t hash;
+
+	XXH3_64bits_reset(state);
+	hash_text(state, kind_info(f->kind)->name);
+	for (unsigned s = 0; s < f->sites; s++)
+		for (unsigned i = 0; i < f->site[s].frames && i < FINGERPRINT_FRAMES; i++) {
+			const struct frame_info *frame = &f->site[s].frame[i];
+			char *text = source_normal(frame->path, frame->line);
+
+			hash_text(state, frame->function);
+			hash_text(state, base_name(frame->file));
+			hash_text(state, text);
+			free(text);
+		}
+	hash = XXH3_64bits_digest(state);
+	XXH3_freeState(state);
+	return hash;
+}
+
+/* How a frame reads: unrolled loops and inlined copies are different addresses, but the same. */
+static void hash_frame(XXH3_state_t *state, const struct frame_info *frame)
+{
+	hash_text(state, frame->function);
+	hash_text(state, frame->file);
+	XXH3_64bits_update(state, &frame->line, sizeof(frame->line));
+	if (!frame->file)
+		XXH3_64bits_update(state, &frame->offset, sizeof(frame->offset));
+}
+
+/* Hash of the kind (or KIND_COUNT), `depth` frames of the first site and one of the second. */
+static uint64_t reading(const struct finding *f, unsigned kind, unsigned depth, bool second)
+{
+	XXH3_state_t *state = XXH3_createState();
+	uint64_t hash;
+
+	XXH3_64bits_reset(state);
+	XXH3_64bits_update(state, &kind, sizeof(kind));
+	for (unsigned i = 0; i < f->site[0].frames && i < depth; i++)
+		hash_frame(state, &f->site[0].frame[i]);
+	if (second && f->sites > 1 && f->site[1].frames)
+		hash_frame(state, &f->site[1].frame[0]);
+	hash = XXH3_64bits_digest(state);
+	XXH3_freeState(state);
+	return hash;
+}
+
+/* Two lines with the same text in one function: told apart by their order. */
+static void separate_fingerprints(struct result *result)
+{
+	struct map seen = { 0 };
+
+	for (size_t i = 0; i < result->findings; i++)
+		while (map_get_or_put(&seen, result->finding[i].fingerprint, i) != i)
+			result->finding[i].fingerprint += 0x9e3779b97f4a7c15ull;
+	map_free(&seen);
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct finding *x = a, *y = b;
+	const struct frame_info *p = x->site[0].frames ? x->site[0].frame : NULL;
+	const struct frame_info *q = y->site[0].frames ? y->site[0].frame : NULL;
+	int order;
+
+	if (x->kind != y->kind)
+		return x->kind < y->kind ? -1 : 1;
+	if (!p || !q)
+		return !!p - !!q;
+	order = strcmp(p->file ? p->file : "", q->file ? q->file : "");
+	if (!order)
+		order = p->line < q->line ? -1 : p->line > q->line;
+	return order ? order : (x->fingerprint > y->fingerprint) - (x->fingerprint < y->fingerprint);
+}
+
+/* ---- causes and rank ---- */
+
+/* A lost store is one cause however it was reached; a flush or fence is one per way to it. */
+static uint64_t cause_key(const struct finding *f)
+{
+	return is_store(f) ? reading(f, KIND_COUNT, 1, false) : reading(f, f->kind, UINT_MAX, false);
+}
+
+static void group(struct result *result)
+{
+	struct map causes = { 0 };
+
+	for (size_t i = 0; i < result->findings; i++) {
+		struct finding *f = &result->finding[i];
+		size_t cause = map_get_or_put(&causes, cause_key(f), result->causes);
+
+		f->cause = cause + 1;
+		if (cause == result->causes)
+			result->causes++;
+	}
+	map_free(&causes);
+}
+
+/* Most severe first, then most frequent; among equals by place, so that reports are stable. */
+static int by_rank(const void *a, const void *b)
+{
+	const struct finding *x = a, *y = b;
+	bool severe_x = kind_info(x->kind)->correctness, severe_y = kind_info(y->kind)->correctness;
+
+	if (severe_x != severe_y)
+		return severe_x ? -1 : 1;
+	if (x->count != y->count)
+		return x->count > y->count ? -1 : 1;
+	return by_place(a, b);
+}
+
+static void add_counters(struct result *result, const struct session *session)
+{
+	result->loads = session->loads;
+	result->stores = session->stores;
+	result->flushes = session->flushes;
+	result->fences = session->fences;
+	result->threads = session->next_thread;
+	for (uint32_t i = 0; i < SESSION_THREADS && session->thread[i].lines.id; i++) {
+		result->loads += session->thread[i].loads;
+		result->stores += session->thread[i].stores;
+		result->flushes += session->thread[i].flushes;
+		result->fences += session->thread[i].fences;
+	}
+}
+
+void result_limit(struct result *result, const char *text)
+{
+	result->limits =
+		realloc(result->limits, (result->limit_count + 1) * sizeof(*result->limits));
+	if (!result->limits)
+		abort();
+	result->limits[result->limit_count++] = strdup(text);
+}
+
+static void add_limits(struct result *result, const struct session *session)
+{
+	for (uint32_t i = 0; i < session->limits; i++)
+		result_limit(result, session->limit[i]);
+	if (session->limits_lost)
+		result_limit(result, "further limits were left out: too many");
+	if (session->lines.dropped)
+		result_limit(result, "out of memory for stores in flight: events were lost");
+	if (session->stacks.full)
+		result_limit(result, "too many different call stacks: some are shown without callers");
+	if (session->images == SESSION_IMAGES)
+		result_limit(result, "too many processes: their mappings were not told apart");
+}
+
+void result_collect(struct result *result, struct session *session)
+{
+	const struct raw_table *raw = &session->raw;
+	struct map known = { 0 };
+
+	result->finding = calloc(raw->entries + 1, sizeof(*result->finding));
+	if (!result->finding)
+		abort();
+	for (uint32_t i = 1; i <= raw->entries; i++) {
+		struct finding *f = &result->finding[result->findings];
+		size_t same;
+
+		fill_in(f, &raw->entry[i], session);
+		same = map_get_or_put(&known, reading(f, f->kind, UINT_MAX, true),
+				      result->findings);
+		if (same < result->findings)
+			result->finding[same].count += f->count;
+		else
+			result->findings++;
+	}
+	map_free(&known);
+	for (size_t i = 0; i < result->findings; i++)
+		result->finding[i].fingerprint = fingerprint(&result->finding[i]);
+	qsort(result->finding, result->findings, sizeof(*result->finding), by_place);
+	separate_fingerprints(result);
+	qsort(result->finding, result->findings, sizeof(*result->finding), by_rank);
+	group(result);
+	for (size_t i = 0; i < result->findings; i++)
+		snprintf(result->finding[i].id, sizeof(result->finding[i].id), "P%zu", i + 1);
+	add_counters(result, session);
+	add_limits(result, session);
+}

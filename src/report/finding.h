@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Findings as people see them: named, merged, ranked. What every report writer works from. */
+#ifndef REPORT_FINDING_H
+#define REPORT_FINDING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "session/session.h"
+
+struct frame_info {
+	char *file; /* relative to the current directory where it lies below; null if unknown */
+	char *path; /* absolute */
+	char *function;
+	char *module;
+	unsigned line, column;
+	uint64_t offset; /* in the module */
+};
+
+struct site {
+	const char *role;
+	uint32_t thread; /* 0: not known */
+	struct frame_info *frame; /* innermost first */
+	unsigned frames;
+};
+
+enum { FINDING_SITES = 2 };
+
+struct finding {
+	char id[24];
+	enum finding_kind kind;
+	char *message;
+	char *detail; /* what the second site is, for the text report; may be null */
+	struct site site[FINDING_SITES];
+	unsigned sites;
+	uint64_t address, size;
+	char *map; /* path of the PM file, or "heap"; null where there is no address */
+	uint64_t offset;
+	char *field; /* the lvalue as the source has it, or null */
+	uint64_t count;
+	bool folded;
+	uint64_t fingerprint;
+	char *fix; /* null where none is certain */
+	unsigned cause;
+};
+
+/* A result: everything a report needs. */
+struct result {
+	const char *engine;
+	char **command;
+	bool complete;
+	char **limits;
+	size_t limit_count;
+	int exit_status; /* of the target; -1 if it died by a signal */
+	int signal;      /* 0 if it exited */
+	struct finding *finding; /* ranked */
+	size_t findings;
+	unsigned causes;
+	uint64_t loads, stores, flushes, fences;
+	unsigned threads;
+	double seconds;
+};
+
+/* Reads the session into result->finding, …->limits and the counters. */
+void result_collect(struct result *result, struct session *session);
+
+/* Adds a line to the limits; the text is copied. */
+void result_limit(struct result *result, const char *text);
+
+#endif

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "report/symbols.h"
+
+#include <dlfcn.h>
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <elfutils/libdwfl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "report/map.h"
+
+/* ---- modules, opened once ---- */
+
+struct opened {
+	char path[SESSION_PATH];
+	Dwfl *dwfl;
+	Dwfl_Module *module;
+	uint64_t start; /* address that libdwfl gave it, minus the address in the file */
+	struct opened *next;
+};
+static struct opened *all;
+
+static const Dwfl_Callbacks callbacks = {
+	.find_elf = dwfl_build_id_find_elf,
+	.find_debuginfo = dwfl_standard_find_debuginfo,
+	.section_address = dwfl_offline_section_address,
+};
+
+static struct opened *open_module(const char *path)
+{
+	struct opened *opened;
+	GElf_Addr bias = 0;
+
+	for (opened = all; opened; opened = opened->next)
+		if (strcmp(opened->path, path) == 0)
+			return opened;
+	opened = calloc(1, sizeof(*opened));
+	if (!opened)
+		abort();
+	snprintf(opened->path, sizeof(opened->path), "%s", path);
+	opened->next = all;
+	all = opened;
+	opened->dwfl = dwfl_begin(&callbacks);
+	if (!opened->dwfl)
+		return opened;
+	opened->module = dwfl_report_offline(opened->dwfl, path, path, -1);
+	dwfl_report_end(opened->dwfl, NULL, NULL);
+	if (opened->module && dwfl_module_getelf(opened->module, &bias))
+		opened->start = bias;
+	return opened;
+}
+
+static const struct session_module *find_module(const struct session *session, uint32_t image,
+						uint64_t address)
+{
+	for (uint32_t i = session->modules; i-- > 0;) {
+		const struct session_module *module = &session->module[i];
+
+		if (module->image == image && address >= module->start && address < module->end)
+			return module;
+	}
+	return NULL;
+}
+
+/* ---- names ---- */
+
+static char *demangle(const char *name)
+{
+	static char *(*function)(const char *, char *, size_t *, int *);
+	static bool tried;
+	int status = -1;
+	char *text = NULL;
+
+	if (!tried) {
+		void *library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL);
+
+		tried = true;
+		if (library)
+			function = (__typeof__(function))dlsym(library, "__cxa_demangle");
+	}
+	if (function && strncmp(name, "_Z", 2) == 0)
+		text = function(name, NULL, NULL, &status);
+	return status == 0 ? text : strdup(name);
+}
+
+/* C++ functions by their full name without parameters; C functions as they are. */
+static char *function_name(Dwarf_Die *die)
+{
+	Dwarf_Attribute attribute;
+	const char *linkage =
+		dwarf_formstring(dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute));
+	const char *name = dwarf_diename(die);
+	char *text;
+
+	if (!linkage)
+		return strdup(name ? name : "?");
+	text = demangle(linkage);
+	for (char *p = text; *p; p++)
+		if (*p == '(' && strncmp(p, "(anonymous", 10) != 0) {
+			*p = 0;
+			break;
+		}
+	return text;
+}
+
+static char *relative_path(const char *path)
+{
+	static char directory[4096];
+	size_t length;
+
+	if (!directory[0] && !getcwd(directory, sizeof(directory)))
+		return strdup(path);
+	length = strlen(directory);
+	if (strncmp(path, directory, length) == 0 && path[length] == '/')
+		return strdup(path + length + 1);
+	return strdup(path);
+}
+
+/* Takes "a/./b" and "a/b/../c" apart, by text only. */
+static char *clean_path(const char *directory, const char *name)
+{
+	char *path = NULL, *out, *component, *rest;
+
+	if (name[0] == '/' || !directory)
+		path = strdup(name);
+	else if (asprintf(&path, "%s/%s", directory, name) < 0)
+		abort();
+	if (path[0] != '/')
+		return path;
+	out = calloc(1, strlen(path) + 2);
+	if (!out)
+		abort();
+	for (component = strtok_r(path, "/", &rest); component;
+	     component = strtok_r(NULL, "/", &rest)) {
+		if (strcmp(component, "..") == 0) {
+			char *slash = strrchr(out, '/');
+
+			if (slash)
+				*slash = 0;
+		} else if (strcmp(component, ".") != 0) {
+			strcat(out, "/");
+			strcat(out, component);
+		}
+	}
+	free(path);
+	return out;
+}
+
+static void set_file(struct frame_info *frame, Dwarf_Die *unit, const char *name)
+{
+	Dwarf_Attribute attribute;
+	const char *directory;
+
+	if (!name)
+		return;
+	directory = dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &attribute));
+	frame->path = clean_path(directory, name);
+	frame->file = relative_path(frame->path);
+}
+
+/* ---- one address: the frames inlined there, and the function around them ---- */
+
+struct frames {
+	struct frame_info *list;
+	unsigned count, room;
+};
+
+static struct frame_info *add_frame(struct frames *frames, const char *module, uint64_t offset)
+{
+	if (frames->count == frames->room) {
+		frames->room = frames->room ? frames->room * 2 : 16;
+		frames->list = realloc(frames->list, frames->room * sizeof(*frames->list));
+		if (!frames->list)
+			abort();
+	}
+	frames->list[frames->count] = (struct frame_info){ .module = (char *)module,
+							   .offset = offset };
+	return &frames->list[frames->count++];
+}
+
+/* The place where an inlined function was called. */
+static void call_place(struct frame_info *frame, Dwarf_Die *unit, Dwarf_Die *inlined)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word file = 0, line = 0, column = 0;
+	Dwarf_Files *files;
+	size_t count;
+
+	dwarf_formudata(dwarf_attr(inlined, DW_AT_call_file, &attribute), &file);
+	dwarf_formudata(dwarf_attr(inlined, DW_AT_call_line, &attribute), &line);
+	dwarf_formudata(dwarf_attr(inlined, DW_AT_call_column, &attribute), &column);
+	if (dwarf_getsrcfiles(unit, &files, &count) == 0 && file < count)
+		set_file(frame, unit, dwarf_filesrc(files, file, NULL, NULL));
+	frame->line = line;
+	frame->column = column;
+}
+
+static void line_place(struct frame_info *frame, Dwarf_Die *unit, Dwarf_Addr address)
+{
+	Dwarf_Line *line = dwarf_getsrc_die(unit, address);
+	int number = 0, column = 0;
+
+	if (!line)
+		return;
+	dwarf_lineno(line, &number);
+	dwarf_linecol(line, &column);
+	set_file(frame, unit, dwarf_linesrc(line, NULL, NULL));
+	frame->line = number;
+	frame->column = column;
+}
+
+/* clang writes no .debug_aranges, so the units have to be asked one by one. */
+static Dwarf_Die *find_unit(struct opened *opened, Dwarf_Addr address, Dwarf_Addr *bias)
+{
+	Dwarf_Die *unit = dwfl_module_addrdie(opened->module, address, bias);
+
+	if (unit)
+		return unit;
+	while ((unit = dwfl_module_nextcu(opened->module, unit, bias)))
+		if (dwarf_haspc(unit, address - *bias) > 0)
+			return unit;
+	return NULL;
+}
+
+static bool add_from_dwarf(struct frames *frames, struct opened *opened, const char *path,
+			   uint64_t offset)
+{
+	Dwarf_Addr bias = 0;
+	Dwarf_Addr address = opened->start + offset;
+	Dwarf_Die *unit = find_unit(opened, address, &bias);
+	Dwarf_Die *scopes = NULL, *inner = NULL;
+	struct frame_info *frame;
+	int count;
+
+	if (!unit)
+		return false;
+	address -= bias;
+	count = dwarf_getscopes(unit, address, &scopes);
+	if (count <= 0)
+		return false;
+	/* The lexical nesting of the innermost concrete scope is the chain of inlined calls. */
+	count = dwarf_getscopes_die(&scopes[0], &inner);
+	free(scopes);
+	frame = add_frame(frames, path, offset);
+	line_place(frame, unit, address);
+	for (int i = 0; i < count; i++) {
+		int tag = dwarf_tag(&inner[i]);
+
+		if (tag == DW_TAG_inlined_subroutine) {
+			frame->function = function_name(&inner[i]);
+			frame = add_frame(frames, path, offset);
+			call_place(frame, unit, &inner[i]);
+		} else if (tag == DW_TAG_subprogram) {
+			frame->function = function_name(&inner[i]);
+			break;
+		}
+	}
+	free(inner);
+	if (!frame->function)
+		frame->function = strdup("?");
+	return true;
+}
+
+static void add_address(struct frames *frames, const struct session_module *module,
+			uint64_t address)
+{
+	uint64_t offset = address - module->bias;
+	struct opened *opened = open_module(module->path);
+	struct frame_info *frame;
+	const char *symbol = NULL;
+	GElf_Off inside = 0;
+	GElf_Sym information;
+
+	if (opened->module && add_from_dwarf(frames, opened, module->path, offset))
+		return;
+	frame = add_frame(frames, module->path, offset);
+	if (opened->module)
+		symbol = dwfl_module_addrinfo(opened->module, opened->start + offset, &inside,
+					      &information, NULL, NULL, NULL);
+	frame->function = symbol ? demangle(symbol) : strdup("?");
+}
+
+/* ---- stacks, each resolved once ---- */
+
+static struct site *cache;
+static size_t cached, cache_room;
+static struct map by_stack;
+
+static bool is_runtime(const char *path)
+{
+	const char *name = strrchr(path, '/');
+
+	return name && strcmp(name, "/libperdure.so") == 0;
+}
+
+static void resolve(const struct session *session, uint32_t stack, struct site *site)
+{
+	struct frames frames = { 0 };
+	uint32_t depth, image;
+	const uint64_t *pc = stacks_get(&session->stacks, stack, &depth, &image);
+
+	for (uint32_t i = 0; i < depth; i++) {
+		const struct session_module *module = find_module(session, image, pc[i]);
+		unsigned before = frames.count;
+
+		if (!module) {
+			add_frame(&frames, NULL, pc[i])->function = strdup("?");
+			continue;
+		}
+		if (is_runtime(module->path))
+			continue;
+		/* A return address belongs to the call before it. */
+		add_address(&frames, module, pc[i] - 1);
+		if (frames.count > before &&
+		    strcmp(frames.list[frames.count - 1].function, "main") == 0)
+			break;
+	}
+	site->frame = frames.list;
+	site->frames = frames.count;
+}
+
+void symbols_resolve(const struct session *session, uint32_t stack, struct site *site)
+{
+	size_t at = map_get_or_put(&by_stack, stack, cached);
+
+	if (at == cached) {
+		if (cached == cache_room) {
+			cache_room = cache_room ? cache_room * 2 : 64;
+			cache = realloc(cache, cache_room * sizeof(*cache));
+			if (!cache)
+				abort();
+		}
+		resolve(session, stack, &cache[cached++]);
+	}
+	site->frame = cache[at].frame;
+	site->frames = cache[at].frames;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Names for addresses, from DWARF, with one entry for every inlined function. */
+#ifndef REPORT_SYMBOLS_H
+#define REPORT_SYMBOLS_H
+
+#include "report/finding.h"
+
+/*
+ * Fills in the frames of a stack of the session, from the innermost to main. The result stays
+ * valid until the process ends.
+ */
+void symbols_resolve(const struct session *session, uint32_t stack, struct site *site);
+
+#endif

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The report for people, like a compiler's: place, kind, message; the source with a caret; how
+ * the program came there; what to do.
+ */
+#include "report/write.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/source.h"
+
+enum { CONTEXT = 1, FRAMES_SHOWN = 12, PATHS_SHOWN = 3, BLOCKS_PER_KIND = 200 };
+
+struct style {
+	const char *error, *warning, *place, *dim, *off;
+};
+static const struct style plain = { "", "", "", "", "" };
+static const struct style coloured = { "\033[1;31m", "\033[1;35m", "\033[1m", "\033[2m",
+				       "\033[0m" };
+
+static void print_place(FILE *out, const struct frame_info *frame)
+{
+	if (frame->file)
+		fprintf(out, "%s:%u", frame->file, frame->line);
+	else if (frame->module)
+		fprintf(out, "%s+0x%lx", frame->module, frame->offset);
+	else
+		fprintf(out, "0x%lx", frame->offset);
+}
+
+/* The line with one before and after it, and a caret below the column. */
+static void print_excerpt(FILE *out, const struct frame_info *frame, const struct style *style)
+{
+	if (!source_line(frame->path, frame->line))
+		return;
+	for (unsigned n = frame->line > CONTEXT ? frame->line - CONTEXT : 1;
+	     n <= frame->line + CONTEXT; n++) {
+		const char *text = source_line(frame->path, n);
+
+		if (!text)
+			break;
+		fprintf(out, "  %s%5u |%s %s\n", style->dim, n, style->off, text);
+		if (n != frame->line || !frame->column || frame->column > strlen(text))
+			continue;
+		fprintf(out, "  %s      |%s ", style->dim, style->off);
+		for (unsigned c = 0; c + 1 < frame->column; c++)
+			fputc(text[c] == '\t' ? '\t' : ' ', out);
+		fprintf(out, "%s^%s\n", style->place, style->off);
+	}
+}
+
+static void print_stack(FILE *out, const struct site *site)
+{
+	for (unsigned i = 0; i < site->frames && i < FRAMES_SHOWN; i++) {
+		fprintf(out, "    %s %s (", i ? "by" : "at", site->frame[i].function);
+		print_place(out, &site->frame[i]);
+		fprintf(out, ")\n");
+	}
+	if (site->frames > FRAMES_SHOWN)
+		fprintf(out, "    … %u more, up to %s\n", site->frames - FRAMES_SHOWN,
+			site->frame[site->frames - 1].function);
+}
+
+static void print_object(FILE *out, const struct finding *f)
+{
+	if (!f->map)
+		return;
+	fprintf(out, "  in PM: %s at offset 0x%lx", f->map, f->offset);
+	if (f->field)
+		fprintf(out, " (%s)", f->field);
+	fputc('\n', out);
+}
+
+static void print_heading(FILE *out, const struct finding *f, uint64_t count,
+			  const struct style *style)
+{
+	const char *colour = kind_info(f->kind)->correctness ? style->error : style->warning;
+
+	fputs(style->place, out);
+	if (f->site[0].frames)
+		print_place(out, &f->site[0].frame[0]);
+	else
+		fputs("(unknown place)", out);
+	fprintf(out, ": %s%s%s [%s]: %s", colour, kind_info(f->kind)->name, style->off,
+		kind_severity(f->kind), f->message);
+	if (count > 1)
+		fprintf(out, " (%lu times)", count);
+	fputc('\n', out);
+}
+
+/* Further findings of the same cause: other kinds, other ways to the same store. */
+static void print_relatives(FILE *out, const struct result *result, size_t first)
+{
+	const struct finding *f = &result->finding[first];
+	unsigned shown = 0, more = 0;
+
+	for (size_t i = first + 1; i < result->findings; i++) {
+		const struct finding *other = &result->finding[i];
+
+		if (other->cause != f->cause)
+			continue;
+		if (shown++ >= PATHS_SHOWN) {
+			more++;
+			continue;
+		}
+		fprintf(out, "  also %s: %s, %lu time%s\n", kind_info(other->kind)->name,
+			other->message, other->count, other->count == 1 ? "" : "s");
+		print_stack(out, &other->site[0]);
+	}
+	if (more)
+		fprintf(out, "  … and on %u more ways (all are in the JSON report)\n", more);
+}
+
+static void print_block(FILE *out, const struct result *result, size_t first,
+			const struct style *style)
+{
+	const struct finding *f = &result->finding[first];
+	uint64_t count = 0;
+
+	for (size_t i = first; i < result->findings; i++)
+		if (result->finding[i].cause == f->cause && result->finding[i].kind == f->kind)
+			count += result->finding[i].count;
+	print_heading(out, f, count, style);
+	if (f->site[0].frames)
+		print_excerpt(out, &f->site[0].frame[0], style);
+	print_stack(out, &f->site[0]);
+	if (f->sites > 1 && f->site[1].frames) {
+		fprintf(out, "  %s:\n", f->detail ? f->detail : "and");
+		print_stack(out, &f->site[1]);
+	}
+	print_object(out, f);
+	if (f->folded)
+		fprintf(out, "  and at further places: too many to list them all\n");
+	if (f->fix)
+		fprintf(out, "  fix: %s\n", f->fix);
+	print_relatives(out, result, first);
+	fputc('\n', out);
+}
+
+static void print_summary(FILE *out, const struct result *result, const struct style *style)
+{
+	unsigned causes[KIND_COUNT] = { 0 };
+	char *seen = calloc(result->causes + 1, 1);
+	const char *separator = ": ";
+
+	if (!seen)
+		abort();
+	for (size_t i = 0; i < result->findings; i++)
+		if (!seen[result->finding[i].cause]++)
+			causes[result->finding[i].kind]++;
+	free(seen);
+	if (result->signal)
+		fprintf(out, "perdure: the program was ended by signal %d (%s)\n", result->signal,
+			strsignal(result->signal));
+	for (size_t i = 0; i < result->limit_count; i++)
+		fprintf(out, "perdure: limit: %s\n", result->limits[i]);
+	fprintf(out, "%sperdure: %u finding%s%s", style->place, result->causes,
+		result->causes == 1 ? "" : "s", style->off);
+	for (int kind = 0; kind < KIND_COUNT; kind++)
+		if (causes[kind]) {
+			fprintf(out, "%s%u %s", separator, causes[kind], kind_info(kind)->name);
+			separator = ", ";
+		}
+	fprintf(out, " (%lu stores, %lu flushes, %lu fences seen)\n", result->stores,
+		result->flushes, result->fences);
+}
+
+int write_text(FILE *out, const struct result *result, bool colour)
+{
+	const struct style *style = colour ? &coloured : &plain;
+	unsigned blocks[KIND_COUNT] = { 0 };
+	char *shown = calloc(result->causes + 1, 1);
+
+	if (!shown)
+		abort();
+	for (size_t i = 0; i < result->findings; i++) {
+		const struct finding *f = &result->finding[i];
+
+		if (!shown[f->cause]++ && blocks[f->kind]++ < BLOCKS_PER_KIND)
+			print_block(out, result, i, style);
+	}
+	free(shown);
+	for (int kind = 0; kind < KIND_COUNT; kind++)
+		if (blocks[kind] > BLOCKS_PER_KIND)
+			fprintf(out, "perdure: %u more of kind %s are in the JSON report only\n",
+				blocks[kind] - BLOCKS_PER_KIND, kind_info(kind)->name);
+	print_summary(out, result, style);
+	return fflush(out) == EOF || ferror(out) ? -1 : 0;
+}
+
+int write_stats(FILE *out, const struct result *result)
+{
+	fprintf(out,
+		"perdure: loads %lu, stores %lu, flushes %lu, fences %lu, threads %u, seconds %.2f\n",
+		result->loads, result->stores, result->flushes, result->fences, result->threads,
+		result->seconds);
+	return fflush(out) == EOF ? -1 : 0;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Report writers. They return 0, or -1 with errno set if the output could not be written. */
+#ifndef REPORT_WRITE_H
+#define REPORT_WRITE_H
+
+#include <stdio.h>
+
+#include "report/finding.h"
+
+/* For people: one block a cause, worst first, and a summary line. */
+int write_text(FILE *out, const struct result *result, bool colour);
+
+/* For programs: version 1 of the JSON result. */
+int write_json(const char *path, const struct result *result);
+
+/* Counters, for --stats. */
+int write_stats(FILE *out, const struct result *result);
+
+#endif

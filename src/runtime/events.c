@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Events on ranges of any size, for library functions and system calls. */
+#include "runtime/hooks.h"
+
+/* Calls of a libc function on ordinary memory leave the window test behind at once. */
+static bool touches_window(const void *p, size_t size)
+{
+	return size && (in_window(p) || in_window((const char *)p + size - 1));
+}
+
+void event_load(const void *p, size_t size, const struct frame *frame)
+{
+	if (!runtime_wants_loads || !touches_window(p, size))
+		return;
+	while (size) {
+		size_t part = size < PERDURE_SIZE_MASK ? size : PERDURE_SIZE_MASK;
+
+		hook_load(p, PERDURE_BULK | part, frame);
+		p = (const char *)p + part;
+		size -= part;
+	}
+}
+
+static size_t line_rest(const void *p, size_t n)
+{
+	size_t rest = PERDURE_LINE_SIZE - (uintptr_t)p % PERDURE_LINE_SIZE;
+
+	return rest < n ? rest : n;
+}
+
+/* What to write into each line while it is locked. */
+struct content {
+	const char *from; /* null: fill with byte */
+	int byte;
+	bool present; /* already written: only the event is missing */
+};
+
+static void write_part(char *to, const struct content *content, size_t offset, size_t n)
+{
+	const char *from = content->from + offset;
+	size_t count = n;
+	char *target = to;
+
+	if (content->present)
+		return;
+	if (content->from)
+		__asm__ volatile("rep movsb" : "+D"(target), "+S"(from), "+c"(count)::"memory");
+	else
+		__asm__ volatile("rep stosb"
+				 : "+D"(target), "+c"(count)
+				 : "a"(content->byte)
+				 : "memory");
+}
+
+static void write_lines(char *to, size_t n, const struct content *content, uint32_t flags,
+			const struct frame *frame)
+{
+	struct session_thread *thread = thread_enter();
+	bool nontemporal = flags & PERDURE_NONTEMPORAL;
+	uint32_t stack;
+
+	if (!thread) {
+		write_part(to, content, 0, n);
+		return;
+	}
+	stack = stack_capture(frame);
+	thread->stores++;
+	thread->lines.event++;
+	for (size_t done = 0, part; done < n; done += part) {
+		uint64_t address = (uintptr_t)to + done;
+		bool locked = lines_begin(&runtime_session->lines, &thread->lines, address);
+
+		part = line_rest(to + done, n - done);
+		write_part(to + done, content, done, part);
+		if (locked)
+			lines_end_store(&runtime_session->lines, &thread->lines, address,
+					lines_bytes(address, part), stack, nontemporal);
+	}
+	__perdure_inline.stored = 1;
+	if (nontemporal)
+		__perdure_inline.pending = 1;
+	if (runtime_session->options.trace)
+		trace_write(&(struct trace_record){
+			.kind = TRACE_STORE,
+			.detail = flags,
+			.address = (uintptr_t)to,
+			.size = n,
+			.stack = stack,
+			.thread = thread->lines.id,
+		});
+	thread_leave();
+}
+
+void event_write(void *p, uint64_t size, uint32_t flags, const struct frame *frame)
+{
+	write_lines(p, size, &(struct content){ .present = true }, flags, frame);
+}
+
+void event_stored(void *p, size_t size, const struct frame *frame)
+{
+	__perdure_inline.stored = 1;
+	if (touches_window(p, size))
+		event_write(p, size, PERDURE_BULK, frame);
+}
+
+void event_copy(void *to, const void *from, size_t n, bool nontemporal, const struct frame *frame)
+{
+	uint32_t flags = PERDURE_BULK | (nontemporal ? PERDURE_NONTEMPORAL : 0);
+
+	if (n)
+		write_lines(to, n, &(struct content){ .from = from }, flags, frame);
+}
+
+/* A target above its source is copied from the end, in pieces, through the stack. */
+void event_move(void *to, const void *from, size_t n, const struct frame *frame)
+{
+	enum { PIECE = 512 };
+	char piece[PIECE];
+
+	if ((uintptr_t)to - (uintptr_t)from >= n) {
+		event_copy(to, from, n, false, frame);
+		return;
+	}
+	while (n) {
+		size_t part = n < PIECE ? n : PIECE;
+
+		n -= part;
+		write_part(piece, &(struct content){ .from = (const char *)from + n }, 0, part);
+		event_copy((char *)to + n, piece, part, false, frame);
+	}
+}
+
+void event_fill(void *to, int byte, size_t n, bool nontemporal, const struct frame *frame)
+{
+	uint32_t flags = PERDURE_BULK | (nontemporal ? PERDURE_NONTEMPORAL : 0);
+
+	if (n)
+		write_lines(to, n, &(struct content){ .byte = byte }, flags, frame);
+}
+
+void event_flush(const void *p, size_t size, enum perdure_flush kind, const struct frame *frame)
+{
+	uintptr_t line = (uintptr_t)p & ~(uintptr_t)(PERDURE_LINE_SIZE - 1);
+
+	if (!touches_window(p, size))
+		return;
+	for (; line < (uintptr_t)p + size; line += PERDURE_LINE_SIZE)
+		hook_flush((const void *)line, kind, frame);
+}
+
+void event_fence(enum perdure_fence kind, const struct frame *frame)
+{
+	if (kind == PERDURE_RMW_FENCE && !__perdure_inline.pending && !runtime_wants_loads) {
+		__perdure_inline.stored = 1;
+		return;
+	}
+	hook_fence(kind, frame);
+}
+
+void event_persist(const void *p, size_t size, const struct frame *frame)
+{
+	struct session_thread *thread = thread_enter();
+	uint32_t stack;
+
+	if (!thread)
+		return;
+	stack = stack_capture(frame);
+	lines_persist(&runtime_session->lines, &thread->lines, (uintptr_t)p, size, stack);
+	if (runtime_session->options.trace)
+		trace_write(&(struct trace_record){
+			.kind = TRACE_PERSIST,
+			.address = (uintptr_t)p,
+			.size = size,
+			.stack = stack,
+			.thread = thread->lines.id,
+		});
+	thread_leave();
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Which files are persistent memory, and where in the window each one lives.
+ *
+ * PM is what the user names with --pm, what lies on a DAX file system or device, and what the
+ * program maps with MAP_SYNC (libpmem and libpmem2 do that for every file they map).
+ */
+#include "runtime/runtime.h"
+
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "model/spin.h"
+
+#ifndef STATX_ATTR_DAX
+#define STATX_ATTR_DAX 0x00200000
+#endif
+
+#define GIB (1ull << 30)
+/* The upper quarter of the window is for the heap. */
+#define FILES_END (SESSION_WINDOW + SESSION_WINDOW_SIZE / 4 * 3)
+
+/* ---- paths as the program gave them ---- */
+
+enum { OPENED = 64 };
+static struct {
+	uint64_t device, inode;
+	char path[256];
+} opened[OPENED];
+static unsigned opened_next;
+
+void files_note_open(int fd, const char *path)
+{
+	struct stat status;
+	unsigned at;
+
+	if (!runtime_session || !runtime_session->options.globs || fd < 0 || !path ||
+	    fstat(fd, &status) < 0 || !S_ISREG(status.st_mode))
+		return;
+	at = __atomic_fetch_add(&opened_next, 1, __ATOMIC_RELAXED) % OPENED;
+	opened[at].device = status.st_dev;
+	opened[at].inode = status.st_ino;
+	strncpy(opened[at].path, path, sizeof(opened[at].path) - 1);
+}
+
+static bool matches_any_glob(const char *path)
+{
+	const struct session_options *options = &runtime_session->options;
+
+	for (uint32_t i = 0; i < options->globs; i++)
+		if (fnmatch(options->glob[i], path, 0) == 0)
+			return true;
+	return false;
+}
+
+static bool path_of(int fd, char *path, size_t size)
+{
+	char link[64];
+	ssize_t length;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	length = readlink(link, path, size - 1);
+	path[length > 0 ? length : 0] = 0;
+	return length > 0;
+}
+
+static bool named_by_user(int fd, const struct stat *status)
+{
+	char path[PATH_MAX], directory[PATH_MAX];
+	size_t length;
+
+	if (!runtime_session->options.globs)
+		return false;
+	for (unsigned i = 0; i < OPENED; i++)
+		if (opened[i].inode == status->st_ino && opened[i].device == status->st_dev &&
+		    matches_any_glob(opened[i].path))
+			return true;
+	if (!path_of(fd, path, sizeof(path)))
+		return false;
+	if (matches_any_glob(path))
+		return true;
+	if (!getcwd(directory, sizeof(directory)))
+		return false;
+	length = strlen(directory);
+	return strncmp(path, directory, length) == 0 && path[length] == '/' &&
+	       matches_any_glob(path + length + 1);
+}
+
+static bool is_dax(int fd, const struct stat *status)
+{
+	struct statx more;
+	char path[PATH_MAX];
+
+	if (S_ISCHR(status->st_mode))
+		return path_of(fd, path, sizeof(path)) && strncmp(path, "/dev/dax", 8) == 0;
+	return statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &more) == 0 &&
+	       more.stx_attributes & STATX_ATTR_DAX;
+}
+
+bool files_is_pm(int fd, int map_flags)
+{
+	struct stat status;
+
+	if (fstat(fd, &status) < 0)
+		return false;
+	if ((map_flags & MAP_SHARED_VALIDATE) == MAP_SHARED_VALIDATE && map_flags & MAP_SYNC)
+		return true;
+	return named_by_user(fd, &status) || is_dax(fd, &status);
+}
+
+void files_note_unmatched(int fd)
+{
+	struct session *session = runtime_session;
+	char path[PATH_MAX];
+	bool locked;
+	uint32_t i;
+
+	if (!path_of(fd, path, sizeof(path)))
+		return;
+	locked = spin_lock(&session->lock, thread_owner());
+	for (i = 0; i < session->seen_files; i++)
+		if (strncmp(session->seen_file[i], path, SESSION_PATH - 1) == 0)
+			break;
+	if (i == session->seen_files && i < 16) {
+		strncpy(session->seen_file[i], path, SESSION_PATH - 1);
+		session->seen_files++;
+	}
+	if (locked)
+		spin_unlock(&session->lock);
+}
+
+/* ---- slots of the window ---- */
+
+static bool has_ranges(const struct session *session, uint32_t file)
+{
+	for (uint32_t i = 0; i < session->ranges; i++)
+		if (session->range[i].file == file + 1)
+			return true;
+	return false;
+}
+
+/* An unmapped file gives its slot to a new one, if the new one fits in. */
+static struct session_file *recycle(struct session *session, uint64_t reserve)
+{
+	for (uint32_t i = 0; i < session->files; i++)
+		if (!session->file[i].heap && session->file[i].reserved >= reserve &&
+		    !has_ranges(session, i))
+			return &session->file[i];
+	return NULL;
+}
+
+static struct session_file *new_slot(struct session *session, uint64_t reserve)
+{
+	struct session_file *file;
+
+	if (session->files < SESSION_FILES &&
+	    SESSION_WINDOW + session->window_used + reserve <= FILES_END) {
+		file = &session->file[session->files++];
+		file->base = SESSION_WINDOW + session->window_used;
+		file->reserved = reserve;
+		session->window_used += reserve;
+		return file;
+	}
+	return recycle(session, reserve);
+}
+
+/* Room to grow: fourfold, at least 1 GiB, but a very large file gets just what it needs. */
+static uint64_t reservation(uint64_t size)
+{
+	uint64_t reserve = size < 64 * GIB ? size * 4 : size;
+
+	return (reserve + GIB) / GIB * GIB;
+}
+
+static struct session_file *add(struct session *session, int fd, const struct stat *status,
+				uint64_t size)
+{
+	struct session_file *file = new_slot(session, reservation(size));
+
+	if (!file)
+		return NULL;
+	file->device = status->st_dev;
+	file->inode = status->st_ino;
+	file->used = 0;
+	path_of(fd, file->path, SESSION_PATH);
+	return file;
+}
+
+static struct session_file *find(struct session *session, const struct stat *status)
+{
+	for (uint32_t i = 0; i < session->files; i++)
+		if (session->file[i].inode == status->st_ino &&
+		    session->file[i].device == status->st_dev && !session->file[i].heap)
+			return &session->file[i];
+	return NULL;
+}
+
+struct session_file *files_find(int fd, uint64_t size)
+{
+	struct session *session = runtime_session;
+	struct session_file *file;
+	struct stat status;
+	bool locked;
+
+	if (fstat(fd, &status) < 0)
+		return NULL;
+	locked = spin_lock(&session->lock, thread_owner());
+	file = find(session, &status);
+	if (file && file->reserved < size && !has_ranges(session, file - session->file)) {
+		file->inode = 0; /* outgrown, and not in use: start again elsewhere */
+		file = NULL;
+	}
+	if (!file && size)
+		file = add(session, fd, &status, (uint64_t)status.st_size > size
+							 ? (uint64_t)status.st_size
+							 : size);
+	if (locked)
+		spin_unlock(&session->lock);
+	return file;
+}

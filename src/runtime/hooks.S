@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Entry points of the hooks that instrumented code calls with LLVM's preserve_most convention:
+ * every general register but r11 is kept, so that the program's fast path needs no spills.
+ * Each passes its own frame as one more argument; the frame's return address is the event's place.
+ */
+	.text
+
+	.macro hook name, implementation, frame_argument
+	.globl	\name
+	.type	\name, @function
+\name:
+	.cfi_startproc
+	pushq	%rbp
+	.cfi_def_cfa_offset 16
+	.cfi_offset %rbp, -16
+	movq	%rsp, %rbp
+	.cfi_def_cfa_register %rbp
+	pushq	%rax
+	pushq	%rcx
+	pushq	%rdx
+	pushq	%rsi
+	pushq	%rdi
+	pushq	%r8
+	pushq	%r9
+	pushq	%r10
+	movq	%rbp, \frame_argument
+	call	\implementation
+	popq	%r10
+	popq	%r9
+	popq	%r8
+	popq	%rdi
+	popq	%rsi
+	popq	%rdx
+	popq	%rcx
+	popq	%rax
+	popq	%rbp
+	.cfi_def_cfa %rsp, 8
+	ret
+	.cfi_endproc
+	.size	\name, . - \name
+	.endm
+
+	hook	__perdure_load_wanted, hook_load, %rdx
+	hook	__perdure_store, hook_store, %rcx
+	hook	__perdure_write_begin, hook_write_begin, %rcx
+	hook	__perdure_write_end, hook_write_end, %r8
+	hook	__perdure_write_mask, hook_write_mask, %r8
+	hook	__perdure_flush, hook_flush, %rdx
+	hook	__perdure_fence, hook_fence, %rsi
+	hook	__perdure_unknown, hook_unknown, %rdx
+
+	/* Loads are the most frequent event and often nobody listens. */
+	.globl	__perdure_load
+	.type	__perdure_load, @function
+__perdure_load:
+	.cfi_startproc
+	cmpb	$0, runtime_wants_loads(%rip)
+	jne	__perdure_load_wanted@PLT
+	ret
+	.cfi_endproc
+	.size	__perdure_load, . - __perdure_load
+
+	.section .note.GNU-stack, "", @progbits

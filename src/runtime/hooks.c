@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The hooks of perdure/event.h, behind the register-saving entry points of hooks.S. */
+#include "runtime/hooks.h"
+
+HIDDEN uint8_t runtime_wants_loads;
+
+static void trace(struct session_thread *thread, enum trace_kind kind, uint32_t detail,
+		  const void *p, uint64_t size, uint32_t stack)
+{
+	if (!runtime_session->options.trace)
+		return;
+	trace_write(&(struct trace_record){
+		.kind = kind,
+		.detail = detail,
+		.address = (uintptr_t)p,
+		.size = size,
+		.stack = stack,
+		.thread = thread->lines.id,
+	});
+}
+
+/* ---- loads ---- */
+
+void hook_load(const void *p, uint32_t descriptor, const struct frame *frame)
+{
+	struct session_thread *thread = thread_enter();
+
+	if (!thread)
+		return;
+	thread->loads++;
+	if (runtime_session->options.trace)
+		trace(thread, TRACE_LOAD, descriptor & ~PERDURE_SIZE_MASK, p,
+		      descriptor & PERDURE_SIZE_MASK, stack_capture(frame));
+	thread_leave();
+}
+
+/* ---- stores ---- */
+
+static void store_value(void *p, uint64_t value, unsigned size)
+{
+	switch (size) {
+	case 1:
+		*(volatile uint8_t *)p = value;
+		break;
+	case 2:
+		__builtin_memcpy(p, &(uint16_t){ value }, 2);
+		break;
+	case 4:
+		__builtin_memcpy(p, &(uint32_t){ value }, 4);
+		break;
+	default:
+		__builtin_memcpy(p, &value, 8);
+	}
+	__asm__ volatile("" ::: "memory");
+}
+
+void hook_store(void *p, uint64_t value, uint32_t descriptor, const struct frame *frame)
+{
+	unsigned size = descriptor & PERDURE_SIZE_MASK;
+	uint64_t address = (uintptr_t)p;
+	struct session_thread *thread;
+	uint32_t stack;
+
+	/* A bad address faults here, outside any lock. */
+	*(volatile char *)p;
+	if (address % PERDURE_LINE_SIZE + size > PERDURE_LINE_SIZE) {
+		hook_write_begin(p, size, descriptor, frame);
+		store_value(p, value, size);
+		hook_write_end(p, size, descriptor, 1, frame);
+		return;
+	}
+	thread = thread_enter();
+	if (!thread) {
+		store_value(p, value, size);
+		return;
+	}
+	stack = stack_capture(frame);
+	thread->stores++;
+	thread->lines.event++;
+	if (lines_begin(&runtime_session->lines, &thread->lines, address)) {
+		store_value(p, value, size);
+		lines_end_store(&runtime_session->lines, &thread->lines, address,
+				lines_bytes(address, size), stack,
+				descriptor & PERDURE_NONTEMPORAL);
+	} else {
+		store_value(p, value, size);
+	}
+	__perdure_inline.stored = 1;
+	if (descriptor & PERDURE_NONTEMPORAL)
+		__perdure_inline.pending = 1;
+	trace(thread, TRACE_STORE, descriptor & ~PERDURE_SIZE_MASK, p, size, stack);
+	thread_leave();
+}
+
+/* A write whose instruction is the program's own: its lines stay locked from begin to end. */
+enum { OPEN_WRITES = 4, OPEN_LINES = 64 };
+struct open_write {
+	uint64_t address, size;
+	uint64_t locked;   /* one bit a line */
+	char before[16]; /* PERDURE_IF_CHANGED: the bytes before */
+};
+static __thread struct {
+	unsigned count;
+	struct open_write write[OPEN_WRITES];
+} open_writes __attribute__((tls_model("initial-exec")));
+
+static void copy_bytes(char *to, const char *from, size_t n)
+{
+	while (n--)
+		*to++ = *from++;
+}
+
+static bool same_bytes(const char *a, const char *b, size_t n)
+{
+	while (n && *a == *b)
+		n--, a++, b++;
+	return n == 0;
+}
+
+static uint64_t line_of(uint64_t address)
+{
+	return address & ~(uint64_t)(PERDURE_LINE_SIZE - 1);
+}
+
+static uint64_t lock_lines(struct session_thread *thread, uint64_t address, uint64_t size)
+{
+	uint64_t locked = 0, line = line_of(address);
+
+	for (unsigned i = 0; i < OPEN_LINES && line < address + size; i++) {
+		if (lines_begin(&runtime_session->lines, &thread->lines, line))
+			locked |= 1ull << i;
+		line += PERDURE_LINE_SIZE;
+	}
+	return locked;
+}
+
+void hook_write_begin(void *p, uint64_t size, uint32_t descriptor, const struct frame *frame)
+{
+	struct session_thread *thread;
+	struct open_write *write;
+
+	if (descriptor & PERDURE_RMW)
+		event_fence(PERDURE_RMW_FENCE, frame);
+	if (!in_window(p) || !size || open_writes.count == OPEN_WRITES)
+		return;
+	*(volatile char *)p;
+	((volatile char *)p)[size - 1];
+	thread = thread_enter();
+	if (!thread)
+		return;
+	write = &open_writes.write[open_writes.count++];
+	*write = (struct open_write){ .address = (uintptr_t)p, .size = size };
+	write->locked = lock_lines(thread, write->address, size);
+	if (descriptor & PERDURE_IF_CHANGED && size <= sizeof(write->before))
+		copy_bytes(write->before, p, size);
+	thread_leave();
+}
+
+/* The part of [address, address + size) that lies in this line, as bits. */
+static uint64_t line_part(uint64_t line, uint64_t address, uint64_t size)
+{
+	uint64_t start = address > line ? address : line;
+	uint64_t end = address + size;
+
+	if (end > line + PERDURE_LINE_SIZE)
+		end = line + PERDURE_LINE_SIZE;
+	return lines_bytes(start, end - start);
+}
+
+static void end_lines(struct session_thread *thread, const struct open_write *write,
+		      uint32_t descriptor, uint32_t stack, bool done)
+{
+	uint64_t line = line_of(write->address);
+
+	for (unsigned i = 0; i < OPEN_LINES && line < write->address + write->size; i++) {
+		if (!(write->locked & 1ull << i))
+			;
+		else if (done)
+			lines_end_store(&runtime_session->lines, &thread->lines, line,
+					line_part(line, write->address, write->size), stack,
+					descriptor & PERDURE_NONTEMPORAL);
+		else
+			lines_cancel(&runtime_session->lines, line);
+		line += PERDURE_LINE_SIZE;
+	}
+}
+
+void hook_write_end(void *p, uint64_t size, uint32_t descriptor, uint32_t done,
+		    const struct frame *frame)
+{
+	struct session_thread *thread;
+	struct open_write write;
+	uint32_t stack;
+
+	if (!in_window(p) || !open_writes.count)
+		return;
+	write = open_writes.write[open_writes.count - 1];
+	if (write.address != (uintptr_t)p || write.size != size)
+		return;
+	thread = thread_enter();
+	if (!thread)
+		return;
+	open_writes.count--;
+	if (descriptor & PERDURE_IF_CHANGED && size <= sizeof(write.before))
+		done = !same_bytes(write.before, p, size);
+	stack = stack_capture(frame);
+	thread->lines.event++;
+	end_lines(thread, &write, descriptor, stack, done);
+	if (done) {
+		thread->stores++;
+		__perdure_inline.stored = 1;
+		if (descriptor & PERDURE_NONTEMPORAL)
+			__perdure_inline.pending = 1;
+	}
+	trace(thread, done ? TRACE_STORE : TRACE_FAILED_CAS, descriptor & ~PERDURE_SIZE_MASK, p,
+	      size, stack);
+	thread_leave();
+}
+
+void hook_write_mask(void *p, uint64_t element, uint64_t mask, uint32_t flags,
+		     const struct frame *frame)
+{
+	while (mask) {
+		unsigned first = __builtin_ctzll(mask), count;
+		uint64_t rest = ~(mask >> first);
+		char *start = (char *)p + first * element;
+
+		count = rest ? __builtin_ctzll(rest) : 64;
+		if (in_window(start))
+			event_write(start, count * element, flags, frame);
+		if (first + count >= 64)
+			break;
+		mask &= ~0ull << (first + count);
+	}
+}
+
+/* ---- flushes and fences ---- */
+
+void hook_flush(const void *p, uint32_t kind, const struct frame *frame)
+{
+	struct session_thread *thread = thread_enter();
+	uint32_t stack;
+
+	if (!thread)
+		return;
+	stack = stack_capture(frame);
+	thread->flushes++;
+	lines_flush(&runtime_session->lines, &thread->lines, line_of((uintptr_t)p), stack,
+		    kind == PERDURE_CLFLUSH);
+	__perdure_inline.stored = 1;
+	__perdure_inline.pending = thread->lines.flushes != 0;
+	trace(thread, TRACE_FLUSH, kind, p, 0, stack);
+	thread_leave();
+}
+
+void hook_fence(uint32_t kind, const struct frame *frame)
+{
+	struct session_thread *thread;
+	uint32_t stack;
+
+	if (kind >= PERDURE_THREAD_FENCE_ACQUIRE && !(runtime_session && runtime_wants_loads))
+		return;
+	thread = thread_enter();
+	if (!thread)
+		return;
+	stack = stack_capture(frame);
+	thread->fences++;
+	if (kind == PERDURE_SFENCE || kind == PERDURE_MFENCE || kind == PERDURE_RMW_FENCE) {
+		bool idle = kind == PERDURE_SFENCE && !__perdure_inline.stored;
+
+		lines_fence(&runtime_session->lines, &thread->lines, stack, idle);
+		__perdure_inline.pending = 0;
+		/* A locked instruction is a store, too: an sfence after it may order that. */
+		__perdure_inline.stored = kind == PERDURE_RMW_FENCE;
+	}
+	trace(thread, TRACE_FENCE, kind, NULL, 0, stack);
+	thread_leave();
+}
+
+/* ---- what nobody understands ---- */
+
+void hook_unknown(const char *text, const void *p, const struct frame *frame)
+{
+	struct session_thread *thread;
+
+	(void)frame;
+	if (p && !in_window(p))
+		return;
+	thread = thread_enter();
+	if (!thread)
+		return;
+	session_limit(runtime_session, runtime_thread.owner, text);
+	thread_leave();
+}

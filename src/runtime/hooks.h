@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The C side of the hooks, for hooks.S and for events.c, which speaks for the interposers. */
+#ifndef RUNTIME_HOOKS_H
+#define RUNTIME_HOOKS_H
+
+#include "runtime/runtime.h"
+#include "session/trace.h"
+
+extern HIDDEN uint8_t runtime_wants_loads;
+
+HIDDEN void hook_load(const void *p, uint32_t descriptor, const struct frame *frame);
+HIDDEN void hook_store(void *p, uint64_t value, uint32_t descriptor, const struct frame *frame);
+HIDDEN void hook_write_begin(void *p, uint64_t size, uint32_t descriptor,
+			     const struct frame *frame);
+HIDDEN void hook_write_end(void *p, uint64_t size, uint32_t descriptor, uint32_t done,
+			   const struct frame *frame);
+HIDDEN void hook_write_mask(void *p, uint64_t element, uint64_t mask, uint32_t flags,
+			    const struct frame *frame);
+HIDDEN void hook_flush(const void *p, uint32_t kind, const struct frame *frame);
+HIDDEN void hook_fence(uint32_t kind, const struct frame *frame);
+HIDDEN void hook_unknown(const char *text, const void *p, const struct frame *frame);
+
+/* A store of any size that has happened or is about to, without the lock around it. */
+HIDDEN void event_write(void *p, uint64_t size, uint32_t flags, const struct frame *frame);
+
+#endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Start of the runtime in a process: finds the session, tells it who we are, wraps main. */
+#include "runtime/runtime.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "checkers/checkers.h"
+#include "model/spin.h"
+#include "runtime/hooks.h"
+
+struct session *runtime_session;
+uint32_t runtime_image;
+
+static uint32_t add_image(struct session *session, int32_t same_modules_as)
+{
+	bool locked = spin_lock(&session->lock, thread_owner());
+	uint32_t index = session->images < SESSION_IMAGES ? session->images++ : SESSION_IMAGES - 1;
+	struct session_image *image = &session->image[index];
+	ssize_t length = readlink("/proc/self/exe", image->program, SESSION_PATH - 1);
+
+	image->program[length > 0 ? length : 0] = 0;
+	image->pid = getpid();
+	image->ended = false;
+	image->modules_of = same_modules_as < 0 ? index : (uint32_t)same_modules_as;
+	if (locked)
+		spin_unlock(&session->lock);
+	return index;
+}
+
+static void after_fork_in_child(void)
+{
+	uint32_t parent = runtime_image;
+
+	if (!runtime_session)
+		return;
+	thread_after_fork();
+	runtime_image = add_image(runtime_session, runtime_session->image[parent].modules_of);
+	window_after_fork(parent);
+}
+
+static void attach(const char *path)
+{
+	struct session *session = session_attach(path);
+
+	if (!session) {
+		message("cannot join the analysis at %s: %s; this process is not observed", path,
+			strerror(errno));
+		return;
+	}
+	thread_init();
+	runtime_session = session;
+	checkers_start(session);
+	runtime_image = add_image(session, -1);
+	if (runtime_image > 0)
+		session->lines.concurrent = 1;
+	modules_update();
+	runtime_wants_loads = session->options.trace;
+	pthread_atfork(NULL, NULL, after_fork_in_child);
+	window_end_dead_images();
+}
+
+/*
+ * Runs before the constructors of the program and of libraries that were built with perdure-cc,
+ * which all depend on this one.
+ */
+__attribute__((constructor(102))) static void runtime_start(void)
+{
+	const char *path = getenv("PERDURE_SESSION");
+	const char *options = getenv("PERDURE_OPTIONS");
+	char own_session[PATH_MAX];
+	int saved_errno = errno;
+
+	if (path && *path)
+		attach(path);
+	else if (options && *options && watch_start(options, own_session, sizeof(own_session)))
+		attach(own_session);
+	errno = saved_errno;
+}
+
+/* ---- main, called from a place that stack walks recognise as their end ---- */
+
+static int (*program_main)(int, char **, char **);
+
+static int call_main(int argc, char **argv, char **envp)
+{
+	return stack_call_main(program_main, argc, argv, envp);
+}
+
+PUBLIC int __libc_start_main(int (*main_function)(int, char **, char **), int argc, char **argv,
+			     void (*init)(void), void (*fini)(void), void (*rtld_fini)(void),
+			     void *stack_end);
+
+PUBLIC int __libc_start_main(int (*main_function)(int, char **, char **), int argc, char **argv,
+			     void (*init)(void), void (*fini)(void), void (*rtld_fini)(void),
+			     void *stack_end)
+{
+	program_main = main_function;
+	return REAL(__libc_start_main)(call_main, argc, argv, init, fini, rtld_fini, stack_end);
+}

@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * System calls and stdio on buffers in PM: what they fill in is stored, what they send out is
+ * loaded. Also open(), to know the names that --pm is matched with.
+ */
+#include "runtime/format.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "model/spin.h"
+
+/* A function that fills [buffer, buffer + length) where `length` may use `result`. */
+#define FILLS(type, name, parameters, call, buffer, length)                                        \
+	PUBLIC type name parameters                                                                \
+	{                                                                                          \
+		type result = REAL(name) call;                                                     \
+		int saved_errno = errno;                                                           \
+		event_stored(buffer, length, FRAME);                                               \
+		errno = saved_errno;                                                               \
+		return result;                                                                     \
+	}
+
+/* A function that reads [buffer, buffer + length) before it does its work. */
+#define READS(type, name, parameters, call, buffer, length)                                        \
+	PUBLIC type name parameters                                                                \
+	{                                                                                          \
+		event_load(buffer, length, FRAME);                                                 \
+		return REAL(name) call;                                                            \
+	}
+
+#undef fread_unlocked
+#undef fwrite_unlocked
+#define POSITIVE(n) ((n) > 0 ? (size_t)(n) : 0)
+
+FILLS(ssize_t, read, (int fd, void *p, size_t n), (fd, p, n), p, POSITIVE(result))
+FILLS(ssize_t, pread, (int fd, void *p, size_t n, off_t o), (fd, p, n, o), p, POSITIVE(result))
+FILLS(ssize_t, pread64, (int fd, void *p, size_t n, off_t o), (fd, p, n, o), p, POSITIVE(result))
+FILLS(ssize_t, recv, (int fd, void *p, size_t n, int f), (fd, p, n, f), p,
+      POSITIVE(result) < n ? POSITIVE(result) : n)
+FILLS(ssize_t, recvfrom,
+      (int fd, void *restrict p, size_t n, int f, struct sockaddr *restrict a,
+       socklen_t *restrict l),
+      (fd, p, n, f, a, l), p, POSITIVE(result) < n ? POSITIVE(result) : n)
+FILLS(ssize_t, readlink, (const char *restrict path, char *restrict p, size_t n), (path, p, n), p,
+      POSITIVE(result))
+FILLS(ssize_t, getrandom, (void *p, size_t n, unsigned f), (p, n, f), p, POSITIVE(result))
+FILLS(int, getentropy, (void *p, size_t n), (p, n), p, result == 0 ? n : 0)
+FILLS(int, clock_gettime, (clockid_t c, struct timespec *p), (c, p), p,
+      result == 0 ? sizeof(*p) : 0)
+FILLS(int, gettimeofday, (struct timeval * p, void *z), (p, z), p, result == 0 ? sizeof(*p) : 0)
+FILLS(time_t, time, (time_t * p), (p), p, p ? sizeof(*p) : 0)
+FILLS(char *, getcwd, (char *p, size_t n), (p, n), p, result && p ? strlen(p) + 1 : 0)
+FILLS(int, gethostname, (char *p, size_t n), (p, n), p, result == 0 ? strnlen(p, n) : 0)
+FILLS(int, stat, (const char *restrict path, struct stat *restrict p), (path, p), p,
+      result == 0 ? sizeof(*p) : 0)
+FILLS(int, lstat, (const char *restrict path, struct stat *restrict p), (path, p), p,
+      result == 0 ? sizeof(*p) : 0)
+FILLS(int, fstat, (int fd, struct stat *p), (fd, p), p, result == 0 ? sizeof(*p) : 0)
+FILLS(size_t, fread, (void *restrict p, size_t s, size_t n, FILE *restrict f), (p, s, n, f), p,
+      result *s)
+FILLS(size_t, fread_unlocked, (void *restrict p, size_t s, size_t n, FILE *restrict f),
+      (p, s, n, f), p, result *s)
+FILLS(char *, fgets, (char *restrict p, int n, FILE *restrict f), (p, n, f), p,
+      result ? strlen(p) + 1 : 0)
+FILLS(size_t, strftime,
+      (char *restrict p, size_t n, const char *restrict f, const struct tm *restrict t),
+      (p, n, f, t), p, result ? result + 1 : 0)
+FILLS(struct tm *, gmtime_r, (const time_t *restrict t, struct tm *restrict p), (t, p), p,
+      result ? sizeof(*p) : 0)
+FILLS(struct tm *, localtime_r, (const time_t *restrict t, struct tm *restrict p), (t, p), p,
+      result ? sizeof(*p) : 0)
+
+READS(ssize_t, write, (int fd, const void *p, size_t n), (fd, p, n), p, n)
+READS(ssize_t, pwrite, (int fd, const void *p, size_t n, off_t o), (fd, p, n, o), p, n)
+READS(ssize_t, pwrite64, (int fd, const void *p, size_t n, off_t o), (fd, p, n, o), p, n)
+READS(ssize_t, send, (int fd, const void *p, size_t n, int f), (fd, p, n, f), p, n)
+READS(ssize_t, sendto,
+      (int fd, const void *p, size_t n, int f, const struct sockaddr *a, socklen_t l),
+      (fd, p, n, f, a, l), p, n)
+READS(size_t, fwrite, (const void *restrict p, size_t s, size_t n, FILE *restrict f), (p, s, n, f),
+      p, s *n)
+READS(size_t, fwrite_unlocked, (const void *restrict p, size_t s, size_t n, FILE *restrict f),
+      (p, s, n, f), p, s *n)
+READS(int, fputs, (const char *restrict p, FILE *restrict f), (p, f), p,
+      in_window(p) ? strlen(p) + 1 : 0)
+READS(int, puts, (const char *p), (p), p, in_window(p) ? strlen(p) + 1 : 0)
+
+/* ---- vectors ---- */
+
+static void stored_vector(const struct iovec *vector, int count, ssize_t n,
+			  const struct frame *frame)
+{
+	for (int i = 0; i < count && n > 0; i++) {
+		size_t part = vector[i].iov_len < (size_t)n ? vector[i].iov_len : (size_t)n;
+
+		event_stored(vector[i].iov_base, part, frame);
+		n -= part;
+	}
+}
+
+static void loaded_vector(const struct iovec *vector, int count, const struct frame *frame)
+{
+	for (int i = 0; i < count; i++)
+		event_load(vector[i].iov_base, vector[i].iov_len, frame);
+}
+
+PUBLIC ssize_t readv(int fd, const struct iovec *vector, int count)
+{
+	ssize_t result = REAL(readv)(fd, vector, count);
+
+	stored_vector(vector, count, result, FRAME);
+	return result;
+}
+
+PUBLIC ssize_t preadv(int fd, const struct iovec *vector, int count, off_t offset)
+{
+	ssize_t result = REAL(preadv)(fd, vector, count, offset);
+
+	stored_vector(vector, count, result, FRAME);
+	return result;
+}
+
+PUBLIC ssize_t recvmsg(int fd, struct msghdr *header, int flags)
+{
+	ssize_t result = REAL(recvmsg)(fd, header, flags);
+
+	stored_vector(header->msg_iov, header->msg_iovlen, result, FRAME);
+	return result;
+}
+
+PUBLIC ssize_t writev(int fd, const struct iovec *vector, int count)
+{
+	loaded_vector(vector, count, FRAME);
+	return REAL(writev)(fd, vector, count);
+}
+
+PUBLIC ssize_t pwritev(int fd, const struct iovec *vector, int count, off_t offset)
+{
+	loaded_vector(vector, count, FRAME);
+	return REAL(pwritev)(fd, vector, count, offset);
+}
+
+PUBLIC ssize_t sendmsg(int fd, const struct msghdr *header, int flags)
+{
+	loaded_vector(header->msg_iov, header->msg_iovlen, FRAME);
+	return REAL(sendmsg)(fd, header, flags);
+}
+
+/* ---- formatted output and input ---- */
+
+static int print_to(char *to, size_t room, const char *format, va_list arguments,
+		    const struct frame *frame)
+{
+	int length;
+
+	format_loads(format, arguments, frame);
+	length = REAL(vsnprintf)(to, room, format, arguments);
+	if (room && length >= 0)
+		event_stored(to, (size_t)length < room ? (size_t)length + 1 : room, frame);
+	return length;
+}
+
+/* Calls `expression` with a started va_list called arguments. */
+#define WITH_ARGUMENTS(last, expression)                                                           \
+	({                                                                                         \
+		va_list arguments;                                                                 \
+		__typeof__(expression) value_;                                                     \
+		va_start(arguments, last);                                                         \
+		value_ = (expression);                                                             \
+		va_end(arguments);                                                                 \
+		value_;                                                                            \
+	})
+
+/* vsprintf has no bound; INT_MAX is what it could write at most. */
+#define UNBOUNDED 0x7fffffff
+
+PUBLIC int vsnprintf(char *restrict to, size_t n, const char *restrict format, va_list arguments)
+{
+	return print_to(to, n, format, arguments, FRAME);
+}
+
+PUBLIC int vsprintf(char *restrict to, const char *restrict format, va_list arguments)
+{
+	return print_to(to, UNBOUNDED, format, arguments, FRAME);
+}
+
+PUBLIC int snprintf(char *restrict to, size_t n, const char *restrict format, ...)
+{
+	const struct frame *frame = FRAME;
+
+	return WITH_ARGUMENTS(format, print_to(to, n, format, arguments, frame));
+}
+
+PUBLIC int sprintf(char *restrict to, const char *restrict format, ...)
+{
+	const struct frame *frame = FRAME;
+
+	return WITH_ARGUMENTS(format, print_to(to, UNBOUNDED, format, arguments, frame));
+}
+
+PUBLIC int __vsnprintf_chk(char *to, size_t n, int flag, size_t room, const char *format,
+			   va_list arguments);
+PUBLIC int __vsnprintf_chk(char *to, size_t n, int flag, size_t room, const char *format,
+			   va_list arguments)
+{
+	(void)flag;
+	return print_to(to, n < room ? n : room, format, arguments, FRAME);
+}
+
+PUBLIC int __snprintf_chk(char *to, size_t n, int flag, size_t room, const char *format, ...);
+PUBLIC int __snprintf_chk(char *to, size_t n, int flag, size_t room, const char *format, ...)
+{
+	const struct frame *frame = FRAME;
+
+	(void)flag;
+	return WITH_ARGUMENTS(format,
+			      print_to(to, n < room ? n : room, format, arguments, frame));
+}
+
+PUBLIC int __sprintf_chk(char *to, int flag, size_t room, const char *format, ...);
+PUBLIC int __sprintf_chk(char *to, int flag, size_t room, const char *format, ...)
+{
+	const struct frame *frame = FRAME;
+
+	(void)flag;
+	return WITH_ARGUMENTS(format, print_to(to, room < UNBOUNDED ? room : UNBOUNDED, format,
+					       arguments, frame));
+}
+
+PUBLIC int __vsprintf_chk(char *to, int flag, size_t room, const char *format, va_list arguments);
+PUBLIC int __vsprintf_chk(char *to, int flag, size_t room, const char *format, va_list arguments)
+{
+	(void)flag;
+	return print_to(to, room < UNBOUNDED ? room : UNBOUNDED, format, arguments, FRAME);
+}
+
+static int print_file(FILE *file, const char *format, va_list arguments,
+		      const struct frame *frame)
+{
+	format_loads(format, arguments, frame);
+	return REAL(vfprintf)(file, format, arguments);
+}
+
+PUBLIC int vfprintf(FILE *restrict file, const char *restrict format, va_list arguments)
+{
+	return print_file(file, format, arguments, FRAME);
+}
+
+PUBLIC int vprintf(const char *restrict format, va_list arguments)
+{
+	return print_file(stdout, format, arguments, FRAME);
+}
+
+PUBLIC int fprintf(FILE *restrict file, const char *restrict format, ...)
+{
+	const struct frame *frame = FRAME;
+
+	return WITH_ARGUMENTS(format, print_file(file, format, arguments, frame));
+}
+
+PUBLIC int printf(const char *restrict format, ...)
+{
+	const struct frame *frame = FRAME;
+
+	return WITH_ARGUMENTS(format, print_file(stdout, format, arguments, frame));
+}
+
+PUBLIC int __printf_chk(int flag, const char *format, ...);
+PUBLIC int __printf_chk(int flag, const char *format, ...)
+{
+	const struct frame *frame = FRAME;
+
+	(void)flag;
+	return WITH_ARGUMENTS(format, print_file(stdout, format, arguments, frame));
+}
+
+PUBLIC int __fprintf_chk(FILE *file, int flag, const char *format, ...);
+PUBLIC int __fprintf_chk(FILE *file, int flag, const char *format, ...)
+{
+	const struct frame *frame = FRAME;
+
+	(void)flag;
+	return WITH_ARGUMENTS(format, print_file(file, format, arguments, frame));
+}
+
+static int scan_text(const char *text, const char *format, va_list arguments,
+		     const struct frame *frame)
+{
+	va_list again;
+	int converted;
+
+	if (in_window(text))
+		event_load(text, strlen(text) + 1, frame);
+	va_copy(again, arguments);
+	converted = REAL(vsscanf)(text, format, arguments);
+	format_stores(format, again, converted, frame);
+	va_end(again);
+	return converted;
+}
+
+static int scan_file(FILE *file, const char *format, va_list arguments, const struct frame *frame)
+{
+	va_list again;
+	int converted;
+
+	va_copy(again, arguments);
+	converted = REAL(vfscanf)(file, format, arguments);
+	format_stores(format, again, converted, frame);
+	va_end(again);
+	return converted;
+}
+
+/* Each name also as what <stdio.h> of C99 renames it to. */
+#define SCANNERS(prefix)                                                                           \
+	PUBLIC int prefix##sscanf(const char *restrict text, const char *restrict format, ...);    \
+	PUBLIC int prefix##fscanf(FILE *restrict file, const char *restrict format, ...);          \
+	PUBLIC int prefix##scanf(const char *restrict format, ...);                                \
+	PUBLIC int prefix##sscanf(const char *restrict text, const char *restrict format, ...)     \
+	{                                                                                          \
+		const struct frame *frame = FRAME;                                                 \
+		return WITH_ARGUMENTS(format, scan_text(text, format, arguments, frame));          \
+	}                                                                                          \
+	PUBLIC int prefix##fscanf(FILE *restrict file, const char *restrict format, ...)           \
+	{                                                                                          \
+		const struct frame *frame = FRAME;                                                 \
+		return WITH_ARGUMENTS(format, scan_file(file, format, arguments, frame));          \
+	}                                                                                          \
+	PUBLIC int prefix##scanf(const char *restrict format, ...)                                 \
+	{                                                                                          \
+		const struct frame *frame = FRAME;                                                 \
+		return WITH_ARGUMENTS(format, scan_file(stdin, format, arguments, frame));         \
+	}
+SCANNERS(__isoc99_)
+
+/* ---- fortified system calls ---- */
+
+PUBLIC ssize_t __read_chk(int fd, void *p, size_t n, size_t room);
+PUBLIC ssize_t __read_chk(int fd, void *p, size_t n, size_t room)
+{
+	ssize_t result = REAL(__read_chk)(fd, p, n, room);
+
+	event_stored(p, POSITIVE(result), FRAME);
+	return result;
+}
+
+PUBLIC ssize_t __pread_chk(int fd, void *p, size_t n, off_t offset, size_t room);
+PUBLIC ssize_t __pread_chk(int fd, void *p, size_t n, off_t offset, size_t room)
+{
+	ssize_t result = REAL(__pread_chk)(fd, p, n, offset, room);
+
+	event_stored(p, POSITIVE(result), FRAME);
+	return result;
+}
+
+PUBLIC ssize_t __recv_chk(int fd, void *p, size_t n, size_t room, int flags);
+PUBLIC ssize_t __recv_chk(int fd, void *p, size_t n, size_t room, int flags)
+{
+	ssize_t result = REAL(__recv_chk)(fd, p, n, room, flags);
+
+	event_stored(p, POSITIVE(result) < n ? POSITIVE(result) : n, FRAME);
+	return result;
+}
+
+PUBLIC size_t __fread_chk(void *p, size_t room, size_t size, size_t n, FILE *file);
+PUBLIC size_t __fread_chk(void *p, size_t room, size_t size, size_t n, FILE *file)
+{
+	size_t result = REAL(__fread_chk)(p, room, size, n, file);
+
+	event_stored(p, result * size, FRAME);
+	return result;
+}
+
+PUBLIC char *__fgets_chk(char *p, size_t room, int n, FILE *file);
+PUBLIC char *__fgets_chk(char *p, size_t room, int n, FILE *file)
+{
+	char *result = REAL(__fgets_chk)(p, room, n, file);
+
+	event_stored(p, result ? strlen(p) + 1 : 0, FRAME);
+	return result;
+}
+
+/* ---- open: names ---- */
+
+/* The mode argument is there only with O_CREAT or O_TMPFILE. */
+#define OPEN_MODE(flags, mode)                                                                     \
+	do {                                                                                       \
+		va_list arguments;                                                                 \
+		va_start(arguments, flags);                                                        \
+		if ((flags) & (O_CREAT | __O_TMPFILE))                                             \
+			mode = va_arg(arguments, mode_t);                                          \
+		va_end(arguments);                                                                 \
+	} while (0)
+
+#define OPENS(name)                                                                                \
+	PUBLIC int name(const char *path, int flags, ...)                                          \
+	{                                                                                          \
+		mode_t mode = 0;                                                                   \
+		int fd;                                                                            \
+		OPEN_MODE(flags, mode);                                                            \
+		fd = REAL(name)(path, flags, mode);                                                \
+		files_note_open(fd, path);                                                         \
+		return fd;                                                                         \
+	}                                                                                          \
+	struct ignore_semicolon
+#define OPENS_AT(name)                                                                             \
+	PUBLIC int name(int directory, const char *path, int flags, ...)                           \
+	{                                                                                          \
+		mode_t mode = 0;                                                                   \
+		int fd;                                                                            \
+		OPEN_MODE(flags, mode);                                                            \
+		fd = REAL(name)(directory, path, flags, mode);                                     \
+		files_note_open(fd, path);                                                         \
+		return fd;                                                                         \
+	}                                                                                          \
+	struct ignore_semicolon
+
+OPENS(open);
+OPENS(open64);
+OPENS_AT(openat);
+OPENS_AT(openat64);
+
+PUBLIC int creat(const char *path, mode_t mode)
+{
+	int fd = REAL(creat)(path, mode);
+
+	files_note_open(fd, path);
+	return fd;
+}

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The mem* and str* functions. libc's bodies are not instrumented, so what they do to PM is told
+ * here; on ordinary memory they cost one test more than libc's.
+ */
+#include "runtime/runtime.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <wchar.h>
+
+/* ---- copies and fills: each line of PM is written in one step with its event ---- */
+
+static void *copy(void *to, const void *from, size_t n, const struct frame *frame)
+{
+	__perdure_inline.stored = 1;
+	if (in_window(from))
+		event_load(from, n, frame);
+	if (in_window(to))
+		event_copy(to, from, n, false, frame);
+	else
+		REAL(memmove)(to, from, n);
+	return to;
+}
+
+static void *move(void *to, const void *from, size_t n, const struct frame *frame)
+{
+	__perdure_inline.stored = 1;
+	if (in_window(from))
+		event_load(from, n, frame);
+	if (in_window(to))
+		event_move(to, from, n, frame);
+	else
+		REAL(memmove)(to, from, n);
+	return to;
+}
+
+static void *fill(void *to, int byte, size_t n, const struct frame *frame)
+{
+	__perdure_inline.stored = 1;
+	if (!in_window(to))
+		return REAL(memset)(to, byte, n);
+	event_fill(to, byte, n, false, frame);
+	return to;
+}
+
+PUBLIC void *__perdure_memcpy(void *to, const void *from, size_t n);
+PUBLIC void *__perdure_memmove(void *to, const void *from, size_t n);
+PUBLIC void *__perdure_memset(void *to, int byte, size_t n);
+
+PUBLIC void *__perdure_memcpy(void *to, const void *from, size_t n)
+{
+	return copy(to, from, n, FRAME);
+}
+
+PUBLIC void *__perdure_memmove(void *to, const void *from, size_t n)
+{
+	return move(to, from, n, FRAME);
+}
+
+PUBLIC void *__perdure_memset(void *to, int byte, size_t n)
+{
+	return fill(to, byte, n, FRAME);
+}
+
+/*
+ * memcpy and memset are called before this library is relocated and by the code that looks up
+ * the real ones, so they cannot ask for those first.
+ */
+static void *(*real_memcpy)(void *, const void *, size_t);
+static void *(*real_memmove)(void *, const void *, size_t);
+static void *(*real_memset)(void *, int, size_t);
+
+__attribute__((constructor(101))) static void find_real(void)
+{
+	real_memmove = (__typeof__(real_memmove))dlsym(RTLD_NEXT, "memmove");
+	real_memset = (__typeof__(real_memset))dlsym(RTLD_NEXT, "memset");
+	real_memcpy = (__typeof__(real_memcpy))dlsym(RTLD_NEXT, "memcpy");
+}
+
+static void *plain_copy(void *to, const void *from, size_t n)
+{
+	void *target = to;
+
+	__asm__ volatile("rep movsb" : "+D"(target), "+S"(from), "+c"(n)::"memory");
+	return to;
+}
+
+PUBLIC void *memcpy(void *to, const void *from, size_t n)
+{
+	if (in_window(to) || in_window(from))
+		return copy(to, from, n, FRAME);
+	return real_memcpy ? real_memcpy(to, from, n) : plain_copy(to, from, n);
+}
+
+PUBLIC void *memmove(void *to, const void *from, size_t n)
+{
+	if (in_window(to) || in_window(from))
+		return move(to, from, n, FRAME);
+	if (real_memmove)
+		return real_memmove(to, from, n);
+	if ((uintptr_t)to - (uintptr_t)from >= n)
+		return plain_copy(to, from, n);
+	for (size_t i = n; i-- > 0;)
+		((volatile char *)to)[i] = ((const char *)from)[i];
+	return to;
+}
+
+PUBLIC void *memset(void *to, int byte, size_t n)
+{
+	void *target = to;
+
+	if (in_window(to))
+		return fill(to, byte, n, FRAME);
+	if (real_memset)
+		return real_memset(to, byte, n);
+	__asm__ volatile("rep stosb" : "+D"(target), "+c"(n) : "a"(byte) : "memory");
+	return to;
+}
+
+PUBLIC void *mempcpy(void *to, const void *from, size_t n)
+{
+	return (char *)memcpy(to, from, n) + n;
+}
+
+PUBLIC void bcopy(const void *from, void *to, size_t n)
+{
+	memmove(to, from, n);
+}
+
+PUBLIC void bzero(void *to, size_t n)
+{
+	fill(to, 0, n, FRAME);
+}
+
+PUBLIC void explicit_bzero(void *to, size_t n)
+{
+	fill(to, 0, n, FRAME);
+}
+
+PUBLIC void *memccpy(void *to, const void *from, int byte, size_t n)
+{
+	const char *found = memchr(from, byte, n);
+	size_t length = found ? (size_t)(found - (const char *)from) + 1 : n;
+
+	copy(to, from, length, FRAME);
+	return found ? (char *)to + length : NULL;
+}
+
+PUBLIC wchar_t *wmemcpy(wchar_t *to, const wchar_t *from, size_t n)
+{
+	return copy(to, from, n * sizeof(wchar_t), FRAME);
+}
+
+PUBLIC wchar_t *wmemmove(wchar_t *to, const wchar_t *from, size_t n)
+{
+	return move(to, from, n * sizeof(wchar_t), FRAME);
+}
+
+/* ---- strings: copies of a length that is found out first ---- */
+
+PUBLIC char *stpcpy(char *to, const char *from)
+{
+	size_t length = strlen(from);
+
+	copy(to, from, length + 1, FRAME);
+	return to + length;
+}
+
+PUBLIC char *strcpy(char *to, const char *from)
+{
+	copy(to, from, strlen(from) + 1, FRAME);
+	return to;
+}
+
+static size_t copy_padded(char *to, const char *from, size_t n, const struct frame *frame)
+{
+	size_t length = strnlen(from, n);
+
+	copy(to, from, length, frame);
+	fill(to + length, 0, n - length, frame);
+	return length;
+}
+
+PUBLIC char *strncpy(char *to, const char *from, size_t n)
+{
+	copy_padded(to, from, n, FRAME);
+	return to;
+}
+
+PUBLIC char *stpncpy(char *to, const char *from, size_t n)
+{
+	return to + copy_padded(to, from, n, FRAME);
+}
+
+PUBLIC char *strcat(char *to, const char *from)
+{
+	copy(to + strlen(to), from, strlen(from) + 1, FRAME);
+	return to;
+}
+
+PUBLIC char *strncat(char *to, const char *from, size_t n)
+{
+	size_t length = strnlen(from, n);
+	char *end = to + strlen(to);
+
+	copy(end, from, length, FRAME);
+	fill(end + length, 0, 1, FRAME);
+	return to;
+}
+
+PUBLIC void swab(const void *from, void *to, ssize_t n)
+{
+	void (*real)(const void *, void *, ssize_t) =
+		(__typeof__(real))dlsym(RTLD_NEXT, "swab");
+
+	event_load(from, n > 0 ? n : 0, FRAME);
+	real(from, to, n);
+	event_stored(to, n > 1 ? n & ~(ssize_t)1 : 0, FRAME);
+}
+
+/* ---- readers ---- */
+
+PUBLIC int memcmp(const void *a, const void *b, size_t n)
+{
+	event_load(a, n, FRAME);
+	event_load(b, n, FRAME);
+	return REAL(memcmp)(a, b, n);
+}
+
+PUBLIC size_t strlen(const char *text)
+{
+	size_t length = REAL(strlen)(text);
+
+	event_load(text, length + 1, FRAME);
+	return length;
+}
+
+PUBLIC int strcmp(const char *a, const char *b)
+{
+	if (in_window(a))
+		event_load(a, REAL(strlen)(a) + 1, FRAME);
+	if (in_window(b))
+		event_load(b, REAL(strlen)(b) + 1, FRAME);
+	return REAL(strcmp)(a, b);
+}
+
+PUBLIC int strncmp(const char *a, const char *b, size_t n)
+{
+	if (in_window(a))
+		event_load(a, REAL(strnlen)(a, n), FRAME);
+	if (in_window(b))
+		event_load(b, REAL(strnlen)(b, n), FRAME);
+	return REAL(strncmp)(a, b, n);
+}
+
+#undef strdup
+PUBLIC char *strdup(const char *text)
+{
+	size_t length = strlen(text) + 1;
+	char *result = malloc(length);
+
+	return result ? copy(result, text, length, FRAME) : NULL;
+}
+
+/* ---- what _FORTIFY_SOURCE turns them into ---- */
+
+static void check(size_t n, size_t room)
+{
+	if (n > room) {
+		message("buffer overflow: %zu bytes written to an object of %zu", n, room);
+		abort();
+	}
+}
+
+#define CHECKED_COPY(name, result_expression, length)                                              \
+	PUBLIC void *__##name##_chk(void *to, const void *from, size_t n, size_t room);            \
+	PUBLIC void *__##name##_chk(void *to, const void *from, size_t n, size_t room)             \
+	{                                                                                          \
+		check(length, room);                                                               \
+		move(to, from, n, FRAME);                                                          \
+		return result_expression;                                                          \
+	}
+CHECKED_COPY(memcpy, to, n)
+CHECKED_COPY(memmove, to, n)
+CHECKED_COPY(mempcpy, (char *)to + n, n)
+
+PUBLIC void *__memset_chk(void *to, int byte, size_t n, size_t room);
+PUBLIC void *__memset_chk(void *to, int byte, size_t n, size_t room)
+{
+	check(n, room);
+	return fill(to, byte, n, FRAME);
+}
+
+PUBLIC char *__strcpy_chk(char *to, const char *from, size_t room);
+PUBLIC char *__strcpy_chk(char *to, const char *from, size_t room)
+{
+	size_t n = strlen(from) + 1;
+
+	check(n, room);
+	return copy(to, from, n, FRAME);
+}
+
+PUBLIC char *__stpcpy_chk(char *to, const char *from, size_t room);
+PUBLIC char *__stpcpy_chk(char *to, const char *from, size_t room)
+{
+	size_t n = strlen(from) + 1;
+
+	check(n, room);
+	copy(to, from, n, FRAME);
+	return to + n - 1;
+}
+
+PUBLIC char *__strncpy_chk(char *to, const char *from, size_t n, size_t room);
+PUBLIC char *__strncpy_chk(char *to, const char *from, size_t n, size_t room)
+{
+	check(n, room);
+	copy_padded(to, from, n, FRAME);
+	return to;
+}
+
+PUBLIC char *__strcat_chk(char *to, const char *from, size_t room);
+PUBLIC char *__strcat_chk(char *to, const char *from, size_t room)
+{
+	size_t used = strlen(to), n = strlen(from) + 1;
+
+	check(used + n, room);
+	copy(to + used, from, n, FRAME);
+	return to;
+}
+
+PUBLIC char *__strncat_chk(char *to, const char *from, size_t n, size_t room);
+PUBLIC char *__strncat_chk(char *to, const char *from, size_t n, size_t room)
+{
+	size_t used = strlen(to), length = strnlen(from, n);
+
+	check(used + length + 1, room);
+	copy(to + used, from, length, FRAME);
+	fill(to + used + length, 0, 1, FRAME);
+	return to;
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Thread functions. Each synchronisation call executes locked instructions, so it completes the
+ * caller's flushes like a fence: after the call for those that take something, before it for
+ * those that give something away. The end of a thread orders nothing.
+ */
+#include "runtime/runtime.h"
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdlib.h>
+#include <threads.h>
+
+#define AFTER(name, parameters, call)                                                              \
+	PUBLIC int name parameters                                                                 \
+	{                                                                                          \
+		int result = REAL(name) call;                                                      \
+		event_fence(PERDURE_RMW_FENCE, FRAME);                                             \
+		return result;                                                                     \
+	}                                                                                          \
+	struct ignore_semicolon
+
+#define BEFORE(name, parameters, call)                                                             \
+	PUBLIC int name parameters                                                                 \
+	{                                                                                          \
+		event_fence(PERDURE_RMW_FENCE, FRAME);                                             \
+		return REAL(name) call;                                                            \
+	}                                                                                          \
+	struct ignore_semicolon
+
+AFTER(pthread_mutex_lock, (pthread_mutex_t * m), (m));
+AFTER(pthread_mutex_trylock, (pthread_mutex_t * m), (m));
+AFTER(pthread_mutex_timedlock, (pthread_mutex_t *restrict m, const struct timespec *restrict t),
+      (m, t));
+BEFORE(pthread_mutex_unlock, (pthread_mutex_t * m), (m));
+AFTER(pthread_rwlock_rdlock, (pthread_rwlock_t * l), (l));
+AFTER(pthread_rwlock_tryrdlock, (pthread_rwlock_t * l), (l));
+AFTER(pthread_rwlock_timedrdlock,
+      (pthread_rwlock_t *restrict l, const struct timespec *restrict t), (l, t));
+AFTER(pthread_rwlock_wrlock, (pthread_rwlock_t * l), (l));
+AFTER(pthread_rwlock_trywrlock, (pthread_rwlock_t * l), (l));
+AFTER(pthread_rwlock_timedwrlock,
+      (pthread_rwlock_t *restrict l, const struct timespec *restrict t), (l, t));
+BEFORE(pthread_rwlock_unlock, (pthread_rwlock_t * l), (l));
+AFTER(pthread_spin_lock, (pthread_spinlock_t * l), (l));
+AFTER(pthread_spin_trylock, (pthread_spinlock_t * l), (l));
+BEFORE(pthread_barrier_wait, (pthread_barrier_t * b), (b));
+AFTER(pthread_join, (pthread_t t, void **r), (t, r));
+BEFORE(pthread_once, (pthread_once_t * o, void (*f)(void)), (o, f));
+AFTER(sem_wait, (sem_t * s), (s));
+AFTER(sem_trywait, (sem_t * s), (s));
+AFTER(sem_timedwait, (sem_t *restrict s, const struct timespec *restrict t), (s, t));
+BEFORE(sem_post, (sem_t * s), (s));
+AFTER(mtx_lock, (mtx_t * m), (m));
+AFTER(mtx_trylock, (mtx_t * m), (m));
+BEFORE(mtx_unlock, (mtx_t * m), (m));
+
+/* pthread_spin_unlock is a plain store: it orders nothing. */
+
+/* Condition variables have two versions in libc; plain dlsym finds the ancient one. */
+#define REAL_CONDITION(name)                                                                       \
+	({                                                                                         \
+		static __typeof__(&name) real_;                                                    \
+		if (!real_)                                                                        \
+			real_ = (__typeof__(&name))dlvsym(RTLD_NEXT, #name, "GLIBC_2.3.2");        \
+		real_;                                                                             \
+	})
+
+PUBLIC int pthread_cond_wait(pthread_cond_t *restrict c, pthread_mutex_t *restrict m)
+{
+	event_fence(PERDURE_RMW_FENCE, FRAME);
+	return REAL_CONDITION(pthread_cond_wait)(c, m);
+}
+
+PUBLIC int pthread_cond_timedwait(pthread_cond_t *restrict c, pthread_mutex_t *restrict m,
+				  const struct timespec *restrict t)
+{
+	event_fence(PERDURE_RMW_FENCE, FRAME);
+	return REAL_CONDITION(pthread_cond_timedwait)(c, m, t);
+}
+
+PUBLIC int pthread_cond_signal(pthread_cond_t *c)
+{
+	event_fence(PERDURE_RMW_FENCE, FRAME);
+	return REAL_CONDITION(pthread_cond_signal)(c);
+}
+
+PUBLIC int pthread_cond_broadcast(pthread_cond_t *c)
+{
+	event_fence(PERDURE_RMW_FENCE, FRAME);
+	return REAL_CONDITION(pthread_cond_broadcast)(c);
+}
+
+/* ---- start ---- */
+
+struct start {
+	void *(*function)(void *);
+	void *argument;
+};
+
+static void *start_thread(void *argument)
+{
+	struct start start = *(struct start *)argument;
+
+	free(argument);
+	return stack_call_thread(start.function, start.argument);
+}
+
+PUBLIC int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict attributes,
+			  void *(*function)(void *), void *restrict argument)
+{
+	struct start *start;
+	int result;
+
+	if (!runtime_session)
+		return REAL(pthread_create)(thread, attributes, function, argument);
+	event_fence(PERDURE_RMW_FENCE, FRAME);
+	runtime_session->lines.concurrent = 1;
+	start = malloc(sizeof(*start));
+	if (!start)
+		return REAL(pthread_create)(thread, attributes, function, argument);
+	*start = (struct start){ function, argument };
+	result = REAL(pthread_create)(thread, attributes, start_thread, start);
+	if (result)
+		free(start);
+	return result;
+}

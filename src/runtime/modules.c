@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The objects loaded into this process, written to the session so that the report can name code. */
+#include "runtime/runtime.h"
+
+#include <elf.h>
+#include <limits.h>
+#include <link.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "model/spin.h"
+
+struct object {
+	uint64_t start, end, bias;
+	bool instrumented;
+	const char *path;
+};
+
+static size_t align_note(size_t size)
+{
+	return (size + 3) & ~(size_t)3;
+}
+
+static bool has_perdure_note(const char *note, size_t size)
+{
+	while (size > sizeof(ElfW(Nhdr))) {
+		const ElfW(Nhdr) *header = (const void *)note;
+		const char *name = note + sizeof(*header);
+		size_t length =
+			sizeof(*header) + align_note(header->n_namesz) + align_note(header->n_descsz);
+
+		if (length > size)
+			return false;
+		if (header->n_type == PERDURE_NOTE_TYPE &&
+		    header->n_namesz == sizeof(PERDURE_NOTE_NAME) &&
+		    memcmp(name, PERDURE_NOTE_NAME, sizeof(PERDURE_NOTE_NAME)) == 0)
+			return true;
+		note += length;
+		size -= length;
+	}
+	return false;
+}
+
+static void describe(const struct dl_phdr_info *info, struct object *object)
+{
+	*object = (struct object){ .start = UINT64_MAX, .bias = info->dlpi_addr };
+	object->path = info->dlpi_name;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *header = &info->dlpi_phdr[i];
+		uint64_t start = info->dlpi_addr + header->p_vaddr;
+
+		if (header->p_type == PT_LOAD) {
+			if (start < object->start)
+				object->start = start;
+			if (start + header->p_memsz > object->end)
+				object->end = start + header->p_memsz;
+		} else if (header->p_type == PT_NOTE) {
+			object->instrumented |=
+				has_perdure_note((const void *)start, header->p_memsz);
+		}
+	}
+}
+
+static void store_path(char *target, const char *path)
+{
+	char link[PATH_MAX];
+	ssize_t length;
+
+	if (!path || !*path) { /* the executable has no name here */
+		length = readlink("/proc/self/exe", link, sizeof(link) - 1);
+		link[length > 0 ? length : 0] = 0;
+		path = link;
+	}
+	strncpy(target, path, SESSION_PATH - 1);
+}
+
+static const struct session_module *find(uintptr_t address)
+{
+	uint32_t image = runtime_session->image[runtime_image].modules_of;
+
+	for (uint32_t i = runtime_session->modules; i-- > 0;) {
+		const struct session_module *module = &runtime_session->module[i];
+
+		if (module->image == image && address >= module->start && address < module->end)
+			return module;
+	}
+	return NULL;
+}
+
+static int note_object(struct dl_phdr_info *info, size_t size, void *unused)
+{
+	struct session *session = runtime_session;
+	const struct session_module *known;
+	struct object object;
+
+	(void)size;
+	(void)unused;
+	describe(info, &object);
+	known = object.end ? find(object.start) : NULL;
+	if (!object.end || (known && known->start == object.start && known->end == object.end) ||
+	    session->modules == SESSION_MODULES)
+		return 0;
+	session->module[session->modules] = (struct session_module){
+		.start = object.start,
+		.end = object.end,
+		.bias = object.bias,
+		.image = session->image[runtime_image].modules_of,
+		.instrumented = object.instrumented,
+	};
+	store_path(session->module[session->modules].path, object.path);
+	session->modules++;
+	if (object.instrumented)
+		session->instrumented++;
+	return 0;
+}
+
+void modules_update(void)
+{
+	bool locked = spin_lock(&runtime_session->lock, thread_owner());
+
+	dl_iterate_phdr(note_object, NULL);
+	if (locked)
+		spin_unlock(&runtime_session->lock);
+}
+
+bool modules_known(uintptr_t address)
+{
+	return find(address) != NULL;
+}
+
+bool modules_instrumented(const void *address)
+{
+	const struct session_module *module = find((uintptr_t)address);
+
+	if (!module) {
+		modules_update();
+		module = find((uintptr_t)address);
+	}
+	return module && module->instrumented;
+}

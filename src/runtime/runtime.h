@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The runtime, libperdure.so: what runs inside the target. It sees events, keeps PM in the
+ * window, and writes everything it learns to the session. Without a session all of it is idle.
+ *
+ * It runs in someone else's process: no stdio, no malloc on the event path, no libc function that
+ * it interposes itself except through REAL().
+ */
+#ifndef RUNTIME_RUNTIME_H
+#define RUNTIME_RUNTIME_H
+
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "perdure/event.h"
+#include "session/session.h"
+
+#define PUBLIC __attribute__((visibility("default")))
+#define HIDDEN __attribute__((visibility("hidden")))
+
+/* The next definition of a libc function that this library interposes. */
+#define REAL(name)                                                                                 \
+	({                                                                                         \
+		static __typeof__(&name) real_;                                                    \
+		if (__builtin_expect(!real_, 0))                                                   \
+			real_ = (__typeof__(&name))dlsym(RTLD_NEXT, #name);                        \
+		real_;                                                                             \
+	})
+
+/* A frame as every function prologue leaves it: the caller's frame and the return address. */
+struct frame {
+	const struct frame *caller;
+	uintptr_t return_address;
+};
+#define FRAME ((const struct frame *)__builtin_frame_address(0))
+
+/* ---- init.c, thread.c ---- */
+
+extern HIDDEN struct session *runtime_session; /* null: idle */
+extern HIDDEN uint32_t runtime_image;          /* index of this process's image */
+
+extern __thread struct perdure_inline __perdure_inline
+	__attribute__((tls_model("initial-exec"), visibility("default")));
+
+struct thread {
+	struct session_thread *shared; /* null until the thread's first event */
+	uintptr_t stack_low, stack_high;
+	uint32_t owner; /* lock owner number; valid once shared is set */
+	bool busy;      /* inside a hook: a signal handler's events are not recorded */
+};
+extern HIDDEN __thread struct thread runtime_thread __attribute__((tls_model("initial-exec")));
+
+/*
+ * Every hook starts with thread_enter: null when idle, or when a signal handler interrupted a
+ * hook of the same thread; then the hook does only what the program asked. Otherwise
+ * thread_leave ends it.
+ */
+HIDDEN struct session_thread *thread_register(void);
+HIDDEN void thread_after_fork(void);
+HIDDEN void thread_end(void);
+HIDDEN void thread_init(void);
+
+static inline struct session_thread *thread_enter(void)
+{
+	struct thread *thread = &runtime_thread;
+
+	if (!runtime_session || thread->busy)
+		return NULL;
+	thread->busy = true;
+	__asm__ volatile("" ::: "memory");
+	return thread->shared ? thread->shared : thread_register();
+}
+
+static inline void thread_leave(void)
+{
+	__asm__ volatile("" ::: "memory");
+	runtime_thread.busy = false;
+}
+
+static inline uint32_t thread_owner(void)
+{
+	return runtime_thread.shared ? runtime_thread.owner : 0x80000000u;
+}
+
+static inline bool in_window(const void *p)
+{
+	return (uintptr_t)p >> PERDURE_WINDOW_SHIFT == PERDURE_WINDOW_INDEX;
+}
+
+/* ---- stack.c ---- */
+
+/* The number of the call stack whose innermost frame is `frame`'s return address. */
+HIDDEN uint32_t stack_capture(const struct frame *frame);
+
+/* main and thread start functions are called from here, which tells stack_capture where to end. */
+HIDDEN int stack_call_main(int (*main_function)(int, char **, char **), int argc, char **argv,
+			   char **envp);
+HIDDEN void *stack_call_thread(void *(*start)(void *), void *argument);
+
+/* ---- modules.c ---- */
+
+/* Notes newly loaded objects, so that addresses can be named later. */
+HIDDEN void modules_update(void);
+/* True if the code at this address was built with perdure-cc. */
+HIDDEN bool modules_instrumented(const void *address);
+HIDDEN bool modules_known(uintptr_t address);
+
+/* ---- events.c: what interposers say; all are no-ops outside PM ---- */
+
+HIDDEN void event_load(const void *p, size_t size, const struct frame *frame);
+/* The bytes are already there: a system call or libc wrote them. */
+HIDDEN void event_stored(void *p, size_t size, const struct frame *frame);
+HIDDEN void event_flush(const void *p, size_t size, enum perdure_flush kind,
+			const struct frame *frame);
+HIDDEN void event_fence(enum perdure_fence kind, const struct frame *frame);
+/* Copies or fills line by line, each line one step with its event. n may be 0. */
+HIDDEN void event_copy(void *to, const void *from, size_t n, bool nontemporal,
+		       const struct frame *frame);
+/* The same for ranges that may overlap. */
+HIDDEN void event_move(void *to, const void *from, size_t n, const struct frame *frame);
+HIDDEN void event_fill(void *to, int byte, size_t n, bool nontemporal, const struct frame *frame);
+HIDDEN void event_persist(const void *p, size_t size, const struct frame *frame);
+
+/* ---- window.c, files.c ---- */
+
+/* Forked child: the parent's mappings are its own now. */
+HIDDEN void window_after_fork(uint32_t parent_image);
+/* A process that is gone without having said so: judges what it left. */
+HIDDEN void window_end_dead_images(void);
+HIDDEN bool files_is_pm(int fd, int map_flags);
+HIDDEN void files_note_open(int fd, const char *path);
+/* The entry of the PM file behind fd, made if `size` is not 0; null if there is none. */
+HIDDEN struct session_file *files_find(int fd, uint64_t size);
+HIDDEN void files_note_unmatched(int fd);
+
+/* ---- trace.c ---- */
+
+struct trace_record;
+HIDDEN void trace_write(const struct trace_record *record);
+
+/* ---- watch.c ---- */
+
+HIDDEN bool watch_start(const char *options, char *session_path, size_t size);
+
+/* ---- message.c ---- */
+
+/* One line on standard error, "perdure: …". */
+HIDDEN void message(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

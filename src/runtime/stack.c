@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Call stacks, cheaply: instrumented code keeps frame pointers, so a walk is a few loads a frame.
+ * Where the chain breaks in code without frame pointers (a callback from a prebuilt library), the
+ * unwinder takes over; that is slower by a factor of a hundred, but rare.
+ */
+#include "runtime/runtime.h"
+
+#include <unwind.h>
+
+enum { WALK_MAX = 4096 };
+
+/* The code of the two callers below: where every complete stack ends. */
+__attribute__((noinline)) int stack_call_main(int (*main_function)(int, char **, char **),
+					      int argc, char **argv, char **envp)
+{
+	int status = main_function(argc, argv, envp);
+
+	__asm__ volatile(""); /* no tail call: the frame must be there */
+	return status;
+}
+
+__attribute__((noinline)) void *stack_call_thread(void *(*start)(void *), void *argument)
+{
+	void *result = start(argument);
+
+	__asm__ volatile("");
+	return result;
+}
+
+static bool is_base(uintptr_t pc)
+{
+	return pc - (uintptr_t)stack_call_main < 64 || pc - (uintptr_t)stack_call_thread < 64;
+}
+
+/* Recursion can make stacks deep: the inner frames are kept, and the last few seen, as a ring. */
+struct walk {
+	uintptr_t pc[STACKS_DEPTH];
+	uint32_t depth;
+	bool complete; /* reached main or a thread's start function */
+};
+
+static bool walk_add(struct walk *walk, uintptr_t pc)
+{
+	uint32_t at = walk->depth;
+
+	if (is_base(pc) || walk->depth == WALK_MAX) {
+		walk->complete = true;
+		return false;
+	}
+	if (at >= STACKS_INNER)
+		at = STACKS_INNER + (at - STACKS_INNER) % STACKS_OUTER;
+	walk->pc[at] = pc;
+	walk->depth++;
+	return true;
+}
+
+/* Turns the ring into a list, oldest first. */
+static void walk_finish(struct walk *walk)
+{
+	uintptr_t ring[STACKS_OUTER];
+
+	if (walk->depth <= STACKS_DEPTH)
+		return;
+	for (uint32_t i = 0; i < STACKS_OUTER; i++)
+		ring[i] = walk->pc[STACKS_INNER + (walk->depth - STACKS_INNER + i) % STACKS_OUTER];
+	for (uint32_t i = 0; i < STACKS_OUTER; i++)
+		walk->pc[STACKS_INNER + i] = ring[i];
+	walk->depth = STACKS_DEPTH;
+}
+
+static void walk_frames(struct walk *walk, const struct frame *frame)
+{
+	const struct thread *thread = &runtime_thread;
+
+	walk->depth = 0;
+	walk->complete = false;
+	while (walk_add(walk, frame->return_address)) {
+		const struct frame *next = frame->caller;
+
+		if (next <= frame || (uintptr_t)next < thread->stack_low ||
+		    (uintptr_t)next + sizeof(*next) > thread->stack_high ||
+		    (uintptr_t)next % sizeof(void *))
+			return;
+		frame = next;
+		if (frame->return_address < 4096)
+			return;
+	}
+}
+
+struct unwind_state {
+	struct walk *walk;
+	uintptr_t first;
+	bool started;
+};
+
+static _Unwind_Reason_Code unwind_frame(struct _Unwind_Context *context, void *argument)
+{
+	struct unwind_state *state = argument;
+	uintptr_t pc = _Unwind_GetIP(context);
+
+	if (!state->started && pc != state->first)
+		return _URC_NO_REASON;
+	state->started = true;
+	return pc && walk_add(state->walk, pc) ? _URC_NO_REASON : _URC_END_OF_STACK;
+}
+
+/* The same stack by unwind tables; keeps the frame walk where the unwinder gets less far. */
+static void walk_unwind(struct walk *walk)
+{
+	struct walk better = { .depth = 0 };
+	struct unwind_state state = { .walk = &better, .first = walk->pc[0] };
+
+	_Unwind_Backtrace(unwind_frame, &state);
+	if (better.complete || better.depth > walk->depth)
+		*walk = better;
+}
+
+uint32_t stack_capture(const struct frame *frame)
+{
+	struct walk walk;
+	uint32_t number;
+	int added;
+
+	walk_frames(&walk, frame);
+	if (!walk.complete)
+		walk_unwind(&walk);
+	walk_finish(&walk);
+	number = stacks_add(&runtime_session->stacks,
+			    runtime_session->image[runtime_image].modules_of, walk.pc, walk.depth,
+			    &added);
+	if (added)
+		for (uint32_t i = 0; i < walk.depth; i++)
+			if (!modules_known(walk.pc[i])) {
+				modules_update();
+				break;
+			}
+	return number;
+}

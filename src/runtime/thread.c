@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A thread's place in the session: taken at its first event, given back when it ends. */
+#include "runtime/runtime.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "model/spin.h"
+
+__thread struct perdure_inline __perdure_inline;
+__thread struct thread runtime_thread;
+
+static pthread_key_t end_key;
+
+/* Spinning for long: is the owner gone (killed in the middle of a hook)? */
+static bool owner_is_dead(uint32_t owner)
+{
+	const struct session_thread *thread;
+
+	sched_yield();
+	if (owner == 0 || owner > SESSION_THREADS)
+		return false;
+	thread = &runtime_session->thread[owner - 1];
+	return syscall(SYS_tkill, thread->tid, 0) < 0 && errno == ESRCH;
+}
+
+static void end_of_thread(void *unused)
+{
+	(void)unused;
+	thread_end();
+}
+
+void thread_init(void)
+{
+	spin_wait = owner_is_dead;
+	pthread_key_create(&end_key, end_of_thread);
+}
+
+static void find_stack(struct thread *thread)
+{
+	pthread_attr_t attributes;
+	void *low = NULL;
+	size_t size = 0;
+
+	if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+		pthread_attr_getstack(&attributes, &low, &size);
+		pthread_attr_destroy(&attributes);
+	}
+	thread->stack_low = (uintptr_t)low;
+	thread->stack_high = (uintptr_t)low + size;
+}
+
+static struct session_thread *take_slot(struct session *session, uint32_t *owner)
+{
+	uint32_t tid = syscall(SYS_gettid);
+	bool locked = spin_lock(&session->lock, 0x40000000u | tid);
+	struct session_thread *slot = NULL;
+
+	for (uint32_t i = 0; i < SESSION_THREADS && !slot; i++)
+		if (!session->thread[i].used) {
+			slot = &session->thread[i];
+			*owner = i + 1;
+		}
+	if (slot) {
+		slot->used = true;
+		slot->tid = tid;
+		slot->lines.id = ++session->next_thread;
+		slot->lines.owner = *owner;
+		slot->lines.flushes = 0;
+		slot->lines.last_fence = 0;
+		slot->lines.event = (uint64_t)slot->lines.id << 40;
+		if (++session->threads_used > 1)
+			session->lines.concurrent = 1;
+	}
+	if (locked)
+		spin_unlock(&session->lock);
+	return slot;
+}
+
+struct session_thread *thread_register(void)
+{
+	struct thread *thread = &runtime_thread;
+	int saved_errno = errno;
+
+	find_stack(thread);
+	thread->shared = take_slot(runtime_session, &thread->owner);
+	if (!thread->shared) {
+		session_limit(runtime_session, 0x40000000u,
+			      "more threads at once than Perdure can follow: events were lost");
+		thread->busy = false;
+	} else {
+		pthread_setspecific(end_key, thread);
+	}
+	errno = saved_errno;
+	return thread->shared;
+}
+
+/* What is in flight stays with the lines it is about; the slot can serve another thread. */
+void thread_end(void)
+{
+	struct session_thread *slot = runtime_thread.shared;
+	struct session *session = runtime_session;
+	bool locked;
+
+	if (!slot)
+		return;
+	runtime_thread.busy = true;
+	locked = spin_lock(&session->lock, runtime_thread.owner);
+	session->loads += slot->loads;
+	session->stores += slot->stores;
+	session->flushes += slot->flushes;
+	session->fences += slot->fences;
+	slot->loads = slot->stores = slot->flushes = slot->fences = 0;
+	slot->used = false;
+	session->threads_used--;
+	runtime_thread.shared = NULL;
+	if (locked)
+		spin_unlock(&session->lock);
+	runtime_thread.busy = false;
+	__perdure_inline.pending = 0;
+}
+
+void thread_after_fork(void)
+{
+	runtime_thread.shared = NULL;
+	runtime_thread.busy = false;
+	__perdure_inline.pending = 0;
+	runtime_session->lines.concurrent = 1;
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * PERDURE_OPTIONS: a program started by someone else's test runner, without the perdure command
+ * around it. The runtime starts a watcher, `perdure --watch`, as nobody's child. It owns the
+ * session and writes the report: when this process says that it ends, or when it is gone.
+ */
+#include "runtime/runtime.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "session/watch.h"
+
+static int channel = -1;
+static pid_t watched;
+
+/* bin/perdure of the tree that this library, lib/perdure/libperdure.so, belongs to. */
+static bool find_command(char *path, size_t size)
+{
+	Dl_info info;
+	char own[PATH_MAX];
+
+	if (!dladdr((void *)find_command, &info) || !realpath(info.dli_fname, own))
+		return false;
+	for (int i = 0; i < 3; i++) {
+		char *slash = strrchr(own, '/');
+
+		if (!slash)
+			return false;
+		*slash = 0;
+	}
+	return (size_t)snprintf(path, size, "%s/bin/perdure", own) < size &&
+	       access(path, X_OK) == 0;
+}
+
+static void spawn(const char *command, int its_end, pid_t target)
+{
+	char fd[16], pid[16];
+	pid_t child = fork();
+
+	if (child == 0) {
+		if (fork() > 0)
+			_exit(0);
+		snprintf(fd, sizeof(fd), "%d", its_end);
+		snprintf(pid, sizeof(pid), "%d", target);
+		fcntl(its_end, F_SETFD, 0);
+		execl(command, command, "--watch", fd, pid, (char *)NULL);
+		_exit(127);
+	}
+	if (child > 0)
+		waitpid(child, NULL, 0);
+}
+
+/* The watcher's first word is the path of the session. */
+static bool receive_path(char *path, size_t size)
+{
+	ssize_t length = syscall(SYS_read, channel, path, size - 1);
+
+	path[length > 0 ? length : 0] = 0;
+	return length > 0 && path[0] == '/';
+}
+
+bool watch_start(const char *options, char *session_path, size_t size)
+{
+	char command[PATH_MAX], number[16];
+	int ends[2];
+
+	(void)options; /* the watcher finds them in the environment, too */
+	if (!find_command(command, sizeof(command))) {
+		message("PERDURE_OPTIONS is set, but the perdure command is not where it belongs, "
+			"beside this runtime; running without analysis");
+		return false;
+	}
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return false;
+	spawn(command, ends[1], getpid());
+	close(ends[1]);
+	channel = fcntl(ends[0], F_DUPFD, 900); /* out of the way of the program's own */
+	close(ends[0]);
+	watched = getpid();
+	if (!receive_path(session_path, size)) {
+		close(channel);
+		channel = -1;
+		return false;
+	}
+	/* An exec'd program and children go on in the same session. */
+	setenv("PERDURE_SESSION", session_path, 1);
+	snprintf(number, sizeof(number), "%d:%d", channel, watched);
+	setenv("PERDURE_WATCH", number, 1);
+	return true;
+}
+
+/* After exec: the channel is still open under its number. */
+static void find_channel(void)
+{
+	const char *text = getenv("PERDURE_WATCH");
+	int fd, pid;
+
+	if (channel < 0 && text && sscanf(text, "%d:%d", &fd, &pid) == 2 && pid == getpid()) {
+		channel = fd;
+		watched = pid;
+	}
+}
+
+/* Lets the watcher write its report now; returns the status to end with. */
+static int end(int status)
+{
+	struct watch_answer answer = { 0 };
+	struct watch_request request = { .status = status };
+
+	find_channel();
+	if (channel < 0 || watched != getpid())
+		return status;
+	if (syscall(SYS_write, channel, &request, sizeof(request)) == sizeof(request) &&
+	    syscall(SYS_read, channel, &answer, sizeof(answer)) == sizeof(answer) &&
+	    answer.override_status)
+		status = answer.status;
+	close(channel);
+	channel = -1;
+	return status;
+}
+
+static void at_exit(int status, void *unused)
+{
+	int wanted;
+
+	(void)unused;
+	fflush(NULL);
+	wanted = end(status);
+	if (wanted != status)
+		syscall(SYS_exit_group, wanted);
+}
+
+/* Registered first, so it runs last: after the program's own handlers. */
+__attribute__((constructor(103))) static void register_end(void)
+{
+	if (runtime_session && getenv("PERDURE_WATCH"))
+		on_exit(at_exit, NULL);
+}
+
+PUBLIC void _exit(int status)
+{
+	syscall(SYS_exit_group, end(status));
+	__builtin_unreachable();
+}
+
+PUBLIC void _Exit(int status)
+{
+	syscall(SYS_exit_group, end(status));
+	__builtin_unreachable();
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Raw findings: what checkers say while the program runs, as numbers, counted per kind and call
+ * stacks. Lives in shared memory, so nothing is lost when the program dies. Bounded: when one
+ * kind has used up its share, further stacks are folded into the entry with the same kind, so no
+ * kind is ever lost and the count stays true.
+ */
+#ifndef SESSION_RAW_H
+#define SESSION_RAW_H
+
+#include <stdint.h>
+
+#include "session/kinds.h"
+
+enum { RAW_PER_KIND = 1 << 15, RAW_SLOTS = 1 << 19, RAW_ENTRIES = RAW_PER_KIND * KIND_COUNT + 1 };
+
+struct raw_finding {
+	uint32_t kind;
+	uint32_t stack;   /* where it is shown */
+	uint32_t other;   /* the second site, or 0 */
+	uint32_t thread;  /* of the first occurrence */
+	uint64_t address; /* of the first occurrence */
+	uint64_t size;
+	uint64_t count;
+	uint64_t event; /* of the last occurrence: several lines of one store are one occurrence */
+	uint32_t folded; /* other stacks were counted here because the table was full */
+};
+
+struct raw_table {
+	uint32_t lock;
+	uint32_t used[KIND_COUNT];
+	uint32_t last[KIND_COUNT]; /* the newest entry of each kind */
+	uint32_t entries;
+	uint32_t *slot;
+	struct raw_finding *entry; /* entry 0 is never used */
+};
+
+/* Counts an occurrence. `finding->count` is ignored; event 0 stands for an event of its own. */
+void raw_add(struct raw_table *table, const struct raw_finding *finding, uint32_t owner);
+
+#endif

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "session/session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "model/spin.h"
+
+#define MAGIC "perdure session"
+#define MIB (1ull << 20)
+#define GIB (1ull << 30)
+
+/* Sparse: only what is touched takes memory. */
+static const uint64_t at_stack_slots = 64 * MIB;
+static const uint64_t at_raw_slots = 80 * MIB;
+static const uint64_t at_raw_entries = 96 * MIB;
+static const uint64_t at_threads = 128 * MIB;
+static const uint64_t at_touched = 192 * MIB;
+static const uint64_t at_stack_words = 1 * GIB;
+static const uint64_t at_stores = 16 * GIB;
+static const uint64_t at_flushes = 136 * GIB;
+static const uint64_t at_lines = 256 * GIB;
+static const uint64_t session_size = 512 * GIB;
+
+static void *place(uint64_t offset)
+{
+	return (void *)(SESSION_BASE + offset);
+}
+
+/* Raw system calls: the target's runtime interposes the libc functions and calls this. */
+static void *map_session(int fd)
+{
+	void *wanted = (void *)SESSION_BASE;
+	long got = syscall(SYS_mmap, wanted, session_size, PROT_READ | PROT_WRITE,
+			   MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE, fd, 0L);
+
+	if (got != (long)wanted)
+		return NULL;
+	syscall(SYS_madvise, wanted, session_size, MADV_DONTDUMP);
+	return wanted;
+}
+
+static void lay_out(struct session *session)
+{
+	memcpy(session->magic, MAGIC, sizeof(MAGIC));
+	session->size = session_size;
+	session->coordinator = getpid();
+	session->stacks.slot = place(at_stack_slots);
+	session->stacks.word = place(at_stack_words);
+	session->raw.slot = place(at_raw_slots);
+	session->raw.entry = place(at_raw_entries);
+	session->thread = place(at_threads);
+	session->lines = (struct lines){
+		.base = SESSION_WINDOW,
+		.count = SESSION_WINDOW_SIZE / LINES_LINE_SIZE,
+		.line = place(at_lines),
+		.store = place(at_stores),
+		.flush = place(at_flushes),
+		.touched = place(at_touched),
+		.stores.capacity = (at_flushes - at_stores) / sizeof(struct lines_store),
+		.flushes.capacity = (at_lines - at_flushes) / sizeof(struct lines_flush),
+	};
+}
+
+struct session *session_create(int *fd, char *error, size_t error_size)
+{
+	struct session *session;
+
+	_Static_assert(sizeof(struct session) < 64 * MIB, "the fixed part has outgrown its place");
+	*fd = memfd_create("perdure-session", MFD_CLOEXEC);
+	if (*fd < 0 || ftruncate(*fd, session_size) < 0) {
+		snprintf(error, error_size,
+			 "cannot create %llu GiB of sparse shared memory: %s (a limit on file sizes?)",
+			 session_size / GIB, strerror(errno));
+		return NULL;
+	}
+	session = map_session(*fd);
+	if (!session) {
+		snprintf(error, error_size,
+			 "cannot map the session at %#llx: %s (a limit on address space?)",
+			 SESSION_BASE, strerror(errno));
+		return NULL;
+	}
+	lay_out(session);
+	return session;
+}
+
+struct session *session_attach(const char *path)
+{
+	struct session *session = NULL;
+	int fd = syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC);
+
+	if (fd < 0)
+		return NULL;
+	session = map_session(fd);
+	syscall(SYS_close, fd);
+	if (session && memcmp(session->magic, MAGIC, sizeof(MAGIC)) != 0) {
+		syscall(SYS_munmap, session, session_size);
+		return NULL;
+	}
+	return session;
+}
+
+void session_limit(struct session *session, uint32_t owner, const char *text)
+{
+	bool locked = spin_lock(&session->lock, owner);
+	uint32_t i;
+
+	for (i = 0; i < session->limits; i++)
+		if (strncmp(session->limit[i], text, SESSION_PATH - 1) == 0)
+			break;
+	if (i == session->limits) {
+		if (session->limits == SESSION_LIMITS) {
+			session->limits_lost++;
+		} else {
+			strncpy(session->limit[i], text, SESSION_PATH - 1);
+			session->limits++;
+		}
+	}
+	if (locked)
+		spin_unlock(&session->lock);
+}
+
+static bool mapped_elsewhere(const struct session *session, const struct session_range *range)
+{
+	for (uint32_t i = 0; i < session->ranges; i++) {
+		const struct session_range *other = &session->range[i];
+
+		if (other != range && other->file && other->start < range->end &&
+		    range->start < other->end && !session->image[other->image].ended)
+			return true;
+	}
+	return false;
+}
+
+void session_end_image(struct session *session, struct lines_thread *judge, uint32_t image,
+		       uint32_t owner)
+{
+	bool locked = spin_lock(&session->lock, owner);
+
+	session->image[image].ended = true;
+	for (uint32_t i = 0; i < session->ranges; i++) {
+		struct session_range *range = &session->range[i];
+
+		if (!range->file || range->image != image)
+			continue;
+		if (!mapped_elsewhere(session, range))
+			lines_lose(&session->lines, judge, range->start,
+				   range->end - range->start);
+		range->file = 0;
+	}
+	if (locked)
+		spin_unlock(&session->lock);
+}
+
+void session_judge_rest(struct session *session)
+{
+	for (uint32_t i = 0; i < session->files; i++)
+		lines_lose(&session->lines, NULL, session->file[i].base, session->file[i].used);
+}

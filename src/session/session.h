@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One analysis as shared memory: options going in, findings coming out.
+ *
+ * The coordinator (the perdure command) creates it; every process of the target maps it, at the
+ * same address, so that pointers inside are valid everywhere. It outlives the target: whatever
+ * way a process ends, the coordinator still knows which stores were in flight.
+ */
+#ifndef SESSION_SESSION_H
+#define SESSION_SESSION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/lines.h"
+#include "perdure/event.h"
+#include "session/raw.h"
+#include "session/stacks.h"
+
+#define SESSION_BASE 0x210000000000ull
+#define SESSION_WINDOW ((uint64_t)PERDURE_WINDOW_INDEX << PERDURE_WINDOW_SHIFT)
+#define SESSION_WINDOW_SIZE (1ull << PERDURE_WINDOW_SHIFT)
+
+enum {
+	SESSION_THREADS = 1 << 16,
+	SESSION_MODULES = 4096,
+	SESSION_IMAGES = 4096,
+	SESSION_FILES = 256,
+	SESSION_RANGES = 4096,
+	SESSION_GLOBS = 64,
+	SESSION_LIMITS = 256,
+	SESSION_PATH = 512,
+};
+
+/* A program image: one process between two execs. Forked children are images of their own. */
+struct session_image {
+	int32_t pid;
+	uint32_t modules_of; /* the image whose modules describe this one: itself but after fork */
+	bool ended;
+	char program[SESSION_PATH];
+};
+
+struct session_module {
+	uint64_t start, end; /* loaded addresses */
+	uint64_t bias;       /* loaded address minus address in the file */
+	uint32_t image;
+	bool instrumented;
+	char path[SESSION_PATH];
+};
+
+/* A PM file: its slot in the window is [base, base + reserved). */
+struct session_file {
+	uint64_t device, inode;
+	uint64_t base, reserved;
+	uint64_t used; /* highest mapped offset so far: what there is to judge */
+	bool heap;     /* --pm-heap: not a file */
+	char path[SESSION_PATH];
+};
+
+/* A mapped range of a PM file in one process. */
+struct session_range {
+	uint32_t file; /* index + 1; 0 is a free entry */
+	uint32_t image;
+	uint64_t start, end; /* addresses */
+	uint32_t count;      /* mmaps that return it */
+};
+
+struct session_thread {
+	struct lines_thread lines;
+	int32_t tid;
+	bool used;
+	uint64_t loads, stores, flushes, fences;
+};
+
+struct session_options {
+	uint32_t enabled; /* bit set of finding kinds */
+	enum lines_model model;
+	bool heap;  /* --pm-heap */
+	bool trace; /* --trace: every event is written out */
+	uint32_t globs;
+	char glob[SESSION_GLOBS][SESSION_PATH];
+	char trace_path[SESSION_PATH];
+};
+
+struct session {
+	char magic[16];
+	uint64_t size;
+	int32_t coordinator;
+	struct session_options options;
+
+	uint32_t lock; /* images, modules, files, ranges, threads, limits */
+	uint32_t images, modules, files, ranges, next_thread;
+	uint32_t threads_used;
+	uint64_t window_used;
+	uint32_t pm_mapped; /* mappings that were PM, ever */
+	uint32_t instrumented;
+	uint64_t early_ends; /* threads that ended, summed up below */
+	uint64_t loads, stores, flushes, fences;
+	uint32_t limits, limits_lost;
+	uint32_t seen_files; /* files mapped that were not PM: for the hint */
+	char seen_file[16][SESSION_PATH];
+	char limit[SESSION_LIMITS][SESSION_PATH];
+
+	struct session_image image[SESSION_IMAGES];
+	struct session_module module[SESSION_MODULES];
+	struct session_file file[SESSION_FILES];
+	struct session_range range[SESSION_RANGES];
+
+	struct stacks stacks;
+	struct raw_table raw;
+	struct lines lines;
+	struct session_thread *thread;
+};
+
+/*
+ * Coordinator: makes a session and maps it. The descriptor is returned in *fd. NULL with a
+ * message in `error` if it cannot be done.
+ */
+struct session *session_create(int *fd, char *error, size_t error_size);
+
+/* Target: maps the session behind `path` (a /proc/PID/fd link). NULL if it is not one. */
+struct session *session_attach(const char *path);
+
+/* Adds a line to the report's `limits`, once. Owner as in spin.h. */
+void session_limit(struct session *session, uint32_t owner, const char *text);
+
+/* Judges every range of this image, which has ended, that no running image maps as well. */
+void session_end_image(struct session *session, struct lines_thread *judge, uint32_t image,
+		       uint32_t owner);
+
+/* Judges what no process has judged; the target must be gone. */
+void session_judge_rest(struct session *session);
+
+#endif

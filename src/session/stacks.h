@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Call stacks, each kept once and named by a number. Lives in the session's shared memory; any
+ * thread of any process of the session may add, without a lock.
+ */
+#ifndef SESSION_STACKS_H
+#define SESSION_STACKS_H
+
+#include <stdint.h>
+
+enum {
+	STACKS_SLOTS = 1 << 20,
+	STACKS_WORDS = 1 << 27,
+	STACKS_INNER = 40, /* frames kept of a deep stack: the innermost ones … */
+	STACKS_OUTER = 8,  /* … and the outermost few */
+	STACKS_DEPTH = STACKS_INNER + STACKS_OUTER,
+};
+
+/* In stacks.word: hash, image and depth, then the frames. A number is the index of the hash. */
+struct stacks {
+	uint32_t used;  /* words; word 0 is never used */
+	uint32_t full;  /* stacks that had to be cut to one frame, or could not be kept */
+	uint32_t *slot; /* hash table of numbers */
+	uint64_t *word;
+};
+
+/*
+ * The number of this stack, innermost frame first; 0 if there is no room at all. `image` tells
+ * which program image the addresses belong to (exec starts another one). *added says whether the
+ * stack was new.
+ */
+uint32_t stacks_add(struct stacks *stacks, uint32_t image, const uintptr_t *frames, uint32_t depth,
+		    int *added);
+
+/* The frames of a stack; *depth and *image are filled in. */
+const uint64_t *stacks_get(const struct stacks *stacks, uint32_t number, uint32_t *depth,
+			   uint32_t *image);
+
+#endif
