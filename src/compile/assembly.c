@@ -471,6 +471,13 @@ static const char *next_statement(const char *p, const char *end, char *out)
 	return p < end ? p + 1 : p;
 }
 
+/* Four rotations that add up to nothing, and an exchange of a register with itself. */
+static bool is_client_request(const char *text, size_t length)
+{
+	return memmem(text, length, "rolq $$3,", 9) && memmem(text, length, "rolq $$51,", 10) &&
+	       memmem(text, length, "xchgq %rbx,%rbx", 15);
+}
+
 void assembly_parse(const char *text, size_t text_length, const char *constraints,
 		    size_t constraints_length, struct assembly *result)
 {
@@ -479,6 +486,7 @@ void assembly_parse(const char *text, size_t text_length, const char *constraint
 	unsigned statements = 0, flushes = 0;
 
 	*result = (struct assembly){ 0 };
+	result->client_request = is_client_request(text, text_length);
 	parse_constraints(constraints, constraints_length, result);
 	while (text < end) {
 		struct statement s = { .operand_size_prefix = prefix, .lock = lock,

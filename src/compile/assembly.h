@@ -47,6 +47,7 @@ struct assembly {
 	bool unknown;         /* touches memory in a way that is not in the effects */
 	bool only_flush;      /* a single flush and nothing else */
 	bool clobbers_memory;
+	bool client_request; /* Valgrind's magic sequence */
 };
 
 /* Parses LLVM's form of a template and its constraints. */

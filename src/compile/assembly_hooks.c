@@ -180,6 +180,35 @@ static void apply_all(struct instrumenter *in, LLVMValueRef call, struct assembl
 	}
 }
 
+/* Valgrind's client requests go to the runtime, which understands pmemcheck's. */
+static bool client_request(struct instrumenter *in, LLVMValueRef call, const struct assembly *a)
+{
+	LLVMTypeRef types[2] = { in->i64, in->pointer };
+	LLVMTypeRef type = LLVMFunctionType(in->i64, types, 2, false);
+	LLVMValueRef function, arguments[2] = { NULL };
+
+	for (unsigned i = 0; i < a->operands; i++) {
+		if (a->operand[i].output)
+			continue;
+		if (a->operand[i].reg == 'a')
+			arguments[1] = operand_value(call, a, i);
+		else if (a->operand[i].tied >= 0)
+			arguments[0] = operand_value(call, a, i);
+	}
+	if (!arguments[0] || !arguments[1] || LLVMTypeOf(call) != in->i64 ||
+	    LLVMTypeOf(arguments[0]) != in->i64)
+		return false;
+	instrument_before(in, call);
+	arguments[1] = as_pointer(in, arguments[1]);
+	function = LLVMGetNamedFunction(in->module, "__perdure_client_request");
+	if (!function)
+		function = LLVMAddFunction(in->module, "__perdure_client_request", type);
+	LLVMReplaceAllUsesWith(call,
+			       LLVMBuildCall2(in->builder, type, function, arguments, 2, ""));
+	LLVMInstructionEraseFromParent(call);
+	return true;
+}
+
 void instrument_assembly(struct instrumenter *in, LLVMValueRef call)
 {
 	LLVMValueRef callee = LLVMGetCalledValue(call);
@@ -189,6 +218,8 @@ void instrument_assembly(struct instrumenter *in, LLVMValueRef call)
 	struct assembly a;
 
 	assembly_parse(text, length, constraints, constraints_length, &a);
+	if (a.client_request && LLVMIsACallInst(call) && client_request(in, call, &a))
+		return;
 	if (!LLVMIsACallInst(call)) { /* asm goto: nothing can be put behind it */
 		if (a.unknown || a.effects)
 			unknown(in, call, text, length);

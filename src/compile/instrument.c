@@ -284,6 +284,26 @@ static void instrument_byval(struct instrumenter *in, LLVMValueRef call)
 	}
 }
 
+/*
+ * What libc does to memory is told by the runtime's interposers: the optimiser must not replace
+ * strcpy by a few stores of its own, or memcmp by loads.
+ */
+static void keep_library_call(struct instrumenter *in, LLVMValueRef call)
+{
+	unsigned kind = LLVMGetEnumAttributeKindForName("nobuiltin", 9);
+
+	for (unsigned i = 0; i < LLVMGetNumArgOperands(call); i++) {
+		LLVMValueRef operand = LLVMGetOperand(call, i);
+
+		if (LLVMGetTypeKind(LLVMTypeOf(operand)) != LLVMPointerTypeKind ||
+		    access_is_ordinary(access_base(operand)))
+			continue;
+		LLVMAddCallSiteAttribute(call, LLVMAttributeFunctionIndex,
+					 LLVMCreateEnumAttribute(in->context, kind, 0));
+		return;
+	}
+}
+
 static void instrument_call(struct instrumenter *in, LLVMValueRef call)
 {
 	LLVMValueRef callee = LLVMGetCalledValue(call);
@@ -296,9 +316,11 @@ static void instrument_call(struct instrumenter *in, LLVMValueRef call)
 		instrument_intrinsic(in, call);
 		return;
 	}
-	if (LLVMIsAFunction(callee) && LLVMIsDeclaration(callee) &&
-	    instrument_atomic_call(in, call, LLVMGetValueName(callee)))
-		return;
+	if (LLVMIsAFunction(callee) && LLVMIsDeclaration(callee)) {
+		if (instrument_atomic_call(in, call, LLVMGetValueName(callee)))
+			return;
+		keep_library_call(in, call);
+	}
 	instrument_byval(in, call);
 }
 

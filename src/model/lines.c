@@ -301,7 +301,8 @@ void lines_end_store(struct lines *lines, struct lines_thread *thread, uint64_t 
 	struct lines_line *line = &lines->line[index];
 	uint32_t entry;
 
-	if (lines->model == LINES_EADR && !nontemporal) {
+	bytes &= ~line->excluded;
+	if (!bytes || (lines->model == LINES_EADR && !nontemporal)) {
 		line_unlock(lines, index);
 		return;
 	}
@@ -311,7 +312,7 @@ void lines_end_store(struct lines *lines, struct lines_thread *thread, uint64_t 
 		lines->store[entry].event = thread->event;
 	} else if ((entry = store_new(lines, thread))) {
 		if (!line->stores)
-			lines->touched[(address - lines->base) >> LINES_BLOCK_SHIFT] = 1;
+			lines->touched[(address - lines->base) >> LINES_BLOCK_SHIFT] |= LINES_STORED;
 		lines->store[entry] = (struct lines_store){
 			.bytes = bytes,
 			.event = thread->event,
@@ -344,7 +345,7 @@ static bool flush_is_redundant(struct lines *lines, const struct lines_thread *t
 }
 
 void lines_flush(struct lines *lines, struct lines_thread *thread, uint64_t address,
-		 uint32_t stack, bool ordered)
+		 uint32_t stack, enum lines_flush_kind kind)
 {
 	uint64_t index = line_index(lines, address);
 	struct lines_line *line = &lines->line[index];
@@ -355,15 +356,18 @@ void lines_flush(struct lines *lines, struct lines_thread *thread, uint64_t addr
 	if (!line_lock(lines, thread, index))
 		return;
 	if (flush_is_redundant(lines, thread, line, &earlier)) {
-		TELL(redundant_flush, lines, thread, line_address(lines, index), stack, earlier);
-	} else if (!ordered) {
+		if (kind != LINES_ANNOUNCED && !line->excluded)
+			TELL(redundant_flush, lines, thread, line_address(lines, index), stack,
+			     earlier);
+	} else if (kind != LINES_ORDERED) {
 		add_pending(lines, thread, index, stack, false);
 	}
-	if (ordered) {
+	if (kind == LINES_ORDERED) {
 		drop_covered(lines, thread, line, NULL);
 		unlink_all_flushes(lines, line);
 	}
-	line->cleaner = stack;
+	if (kind != LINES_ANNOUNCED)
+		line->cleaner = stack;
 	line_unlock(lines, index);
 }
 
@@ -437,7 +441,7 @@ static void visit_range(struct lines *lines, struct lines_thread *thread, uint64
 	if (!size)
 		return;
 	for (uint64_t block = first; block <= last; block++)
-		if (lines->touched[block])
+		if (lines->touched[block] & LINES_STORED)
 			visit_block(lines, thread, block, address, end, stack, visit);
 }
 
@@ -508,4 +512,50 @@ static void lose_line(struct lines *lines, struct lines_thread *thread, uint64_t
 void lines_lose(struct lines *lines, struct lines_thread *thread, uint64_t address, uint64_t size)
 {
 	visit_range(lines, thread, address, size, 0, lose_line);
+}
+
+static void include_line(struct lines *lines, struct lines_thread *thread, uint64_t index,
+			 uint64_t bytes)
+{
+	if (!lines->line[index].excluded || !line_lock(lines, thread, index))
+		return;
+	lines->line[index].excluded &= ~bytes;
+	line_unlock(lines, index);
+}
+
+static void exclude_line(struct lines *lines, struct lines_thread *thread, uint64_t index,
+			 uint64_t bytes)
+{
+	uint64_t offset = index * LINES_LINE_SIZE;
+
+	if (!line_lock(lines, thread, index))
+		return;
+	lines->touched[offset >> LINES_BLOCK_SHIFT] |= LINES_EXCLUDED;
+	lines->line[index].excluded |= bytes;
+	forget_line(lines, thread, index, bytes, 0);
+	line_unlock(lines, index);
+}
+
+void lines_exclude(struct lines *lines, struct lines_thread *thread, uint64_t address,
+		   uint64_t size, bool exclude)
+{
+	const uint64_t per_block = 1ull << LINES_BLOCK_SHIFT;
+	uint64_t end = address + size;
+
+	while (address < end) {
+		uint64_t block = (address - lines->base) >> LINES_BLOCK_SHIFT;
+		uint64_t index = line_index(lines, address);
+
+		if (!exclude && !(lines->touched[block] & LINES_EXCLUDED)) {
+			address = lines->base + (block + 1) * per_block;
+			continue;
+		}
+		if (exclude)
+			exclude_line(lines, thread, index,
+				     bytes_in_range(lines, index, address, end));
+		else
+			include_line(lines, thread, index,
+				     bytes_in_range(lines, index, address, end));
+		address = line_address(lines, index + 1);
+	}
 }

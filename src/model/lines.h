@@ -25,6 +25,8 @@
 
 enum { LINES_LINE_SIZE = 64, LINES_BLOCK_SHIFT = 14 };
 
+enum lines_touched { LINES_STORED = 1, LINES_EXCLUDED = 2 };
+
 enum lines_model { LINES_PX86, LINES_EADR };
 
 struct lines_line {
@@ -32,6 +34,7 @@ struct lines_line {
 	uint32_t stores;  /* newest first; 0 ends a list */
 	uint32_t flushes; /* pending ones, newest first */
 	uint32_t cleaner; /* the call stack of the last flush, 0 if none */
+	uint64_t excluded; /* bytes that the program declared volatile, one bit each */
 };
 
 /* A store of which some bytes are not yet persistent. Sequence numbers order a line's entries. */
@@ -99,7 +102,7 @@ struct lines {
 	struct lines_line *line;
 	struct lines_store *store; /* entry 0 of both pools is never used */
 	struct lines_flush *flush;
-	uint8_t *touched; /* one byte for 2^LINES_BLOCK_SHIFT bytes of memory */
+	uint8_t *touched; /* enum lines_touched, one byte for 2^LINES_BLOCK_SHIFT bytes of memory */
 	struct lines_pool stores, flushes;
 	uint32_t concurrent; /* more than one thread or process: lines must be locked */
 	uint64_t dropped;    /* events lost because a pool was full */
@@ -120,9 +123,13 @@ void lines_end_store(struct lines *lines, struct lines_thread *thread, uint64_t 
 /* Releases the line without a store: a compare-and-swap that failed. */
 void lines_cancel(struct lines *lines, uint64_t address);
 
-/* `ordered` is a clflush. */
+enum lines_flush_kind {
+	LINES_FLUSH,    /* clwb, clflushopt */
+	LINES_ORDERED,  /* clflush */
+	LINES_ANNOUNCED /* an annotation repeats a flush: never redundant */
+};
 void lines_flush(struct lines *lines, struct lines_thread *thread, uint64_t address,
-		 uint32_t stack, bool ordered);
+		 uint32_t stack, enum lines_flush_kind kind);
 
 /* `idle`: the caller knows of no other store since the last fence and the fence is an sfence. */
 void lines_fence(struct lines *lines, struct lines_thread *thread, uint32_t stack, bool idle);
@@ -137,6 +144,10 @@ void lines_lose(struct lines *lines, struct lines_thread *thread, uint64_t addre
 /* Memory given back (free): forget without a report. */
 void lines_forget(struct lines *lines, struct lines_thread *thread, uint64_t address,
 		  uint64_t size);
+
+/* Declares bytes volatile, or PM again: stores to volatile ones are not followed. */
+void lines_exclude(struct lines *lines, struct lines_thread *thread, uint64_t address,
+		   uint64_t size, bool exclude);
 
 /* The bits of a line's bytes [address, address+size) as used in lines_store. */
 static inline uint64_t lines_bytes(uint64_t address, unsigned size)

@@ -2,7 +2,7 @@
 /*
  * A lock for memory that several processes share. It needs no OS object, and a thread that holds
  * it may enter again (a signal handler that interrupts a hook must not deadlock its own thread).
- * Owner numbers are thread slots plus one; zero is free.
+ * Owner numbers are the system's thread ids; zero is free.
  */
 #ifndef MODEL_SPIN_H
 #define MODEL_SPIN_H

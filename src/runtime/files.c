@@ -225,3 +225,60 @@ struct session_file *files_find(int fd, uint64_t size)
 		spin_unlock(&session->lock);
 	return file;
 }
+
+void files_place(int fd, uint64_t base, uint64_t size)
+{
+	struct session *session = runtime_session;
+	struct session_file *file;
+	struct stat status;
+	bool locked;
+
+	if (fstat(fd, &status) < 0)
+		return;
+	locked = spin_lock(&session->lock, thread_owner());
+	file = find(session, &status);
+	if (file && file->base != base && !has_ranges(session, file - session->file)) {
+		file->inode = 0;
+		file = NULL;
+	}
+	if (!file && session->files < SESSION_FILES) {
+		file = &session->file[session->files++];
+		*file = (struct session_file){
+			.device = status.st_dev,
+			.inode = status.st_ino,
+			.base = base,
+			.reserved = size,
+		};
+		path_of(fd, file->path, SESSION_PATH);
+	}
+	if (locked)
+		spin_unlock(&session->lock);
+}
+
+uint64_t files_reserve(uint64_t size)
+{
+	struct session *session = runtime_session;
+	uint64_t reserved = (size + GIB - 1) / GIB * GIB, start = 0;
+	bool locked = spin_lock(&session->lock, thread_owner());
+
+	if (SESSION_WINDOW + session->window_used + reserved <= FILES_END) {
+		start = SESSION_WINDOW + session->window_used;
+		session->window_used += reserved;
+	}
+	if (locked)
+		spin_unlock(&session->lock);
+	return start;
+}
+
+void files_release(uint64_t start, uint64_t end)
+{
+	struct session *session = runtime_session;
+	uint64_t top = SESSION_WINDOW + session->window_used;
+
+	if ((end + GIB - 1) / GIB * GIB != top || start % GIB)
+		return;
+	for (uint32_t i = 0; i < session->files; i++)
+		if (session->file[i].base >= start && session->file[i].base < end)
+			return;
+	session->window_used = start - SESSION_WINDOW;
+}

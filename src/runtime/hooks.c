@@ -246,7 +246,7 @@ void hook_flush(const void *p, uint32_t kind, const struct frame *frame)
 	stack = stack_capture(frame);
 	thread->flushes++;
 	lines_flush(&runtime_session->lines, &thread->lines, line_of((uintptr_t)p), stack,
-		    kind == PERDURE_CLFLUSH);
+		    kind == PERDURE_CLFLUSH ? LINES_ORDERED : LINES_FLUSH);
 	__perdure_inline.stored = 1;
 	__perdure_inline.pending = thread->lines.flushes != 0;
 	trace(thread, TRACE_FLUSH, kind, p, 0, stack);
@@ -289,6 +289,6 @@ void hook_unknown(const char *text, const void *p, const struct frame *frame)
 	thread = thread_enter();
 	if (!thread)
 		return;
-	session_limit(runtime_session, runtime_thread.owner, text);
+	session_limit(runtime_session, thread_owner(), text);
 	thread_leave();
 }

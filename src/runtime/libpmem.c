@@ -9,7 +9,8 @@
 #include <errno.h>
 #include <sys/mman.h>
 
-enum { NODRAIN = 1, NOFLUSH = 2 }; /* PMEM_F_MEM_NODRAIN, …NOFLUSH; the same in libpmem2 */
+/* PMEM_F_MEM_NODRAIN and …NOFLUSH; the same in libpmem2. */
+enum { NODRAIN = 1 << 0, NOFLUSH = 1 << 5 };
 
 /* The library's function if it is there and tells its own events, otherwise null. */
 static void *instrumented(const char *name, void **cache)

@@ -138,3 +138,16 @@ bool modules_instrumented(const void *address)
 	}
 	return module && module->instrumented;
 }
+
+bool modules_is_libpmem(const struct frame *frame)
+{
+	const struct session_module *module = find(frame->return_address);
+	const char *name;
+
+	if (!module) {
+		modules_update();
+		module = find(frame->return_address);
+	}
+	name = module ? strrchr(module->path, '/') : NULL;
+	return name && strncmp(name + 1, "libpmem", 7) == 0;
+}

@@ -48,7 +48,7 @@ extern __thread struct perdure_inline __perdure_inline
 struct thread {
 	struct session_thread *shared; /* null until the thread's first event */
 	uintptr_t stack_low, stack_high;
-	uint32_t owner; /* lock owner number; valid once shared is set */
+	uint32_t owner; /* lock owner number: the thread's id; 0 until it is asked for */
 	bool busy;      /* inside a hook: a signal handler's events are not recorded */
 };
 extern HIDDEN __thread struct thread runtime_thread __attribute__((tls_model("initial-exec")));
@@ -80,10 +80,8 @@ static inline void thread_leave(void)
 	runtime_thread.busy = false;
 }
 
-static inline uint32_t thread_owner(void)
-{
-	return runtime_thread.shared ? runtime_thread.owner : 0x80000000u;
-}
+/* The number under which this thread holds locks, see spin.h. */
+HIDDEN uint32_t thread_owner(void);
 
 static inline bool in_window(const void *p)
 {
@@ -107,6 +105,8 @@ HIDDEN void modules_update(void);
 /* True if the code at this address was built with perdure-cc. */
 HIDDEN bool modules_instrumented(const void *address);
 HIDDEN bool modules_known(uintptr_t address);
+/* True if the caller's code is in one of PMDK's libraries. */
+HIDDEN bool modules_is_libpmem(const struct frame *frame);
 
 /* ---- events.c: what interposers say; all are no-ops outside PM ---- */
 
@@ -135,6 +135,12 @@ HIDDEN void files_note_open(int fd, const char *path);
 /* The entry of the PM file behind fd, made if `size` is not 0; null if there is none. */
 HIDDEN struct session_file *files_find(int fd, uint64_t size);
 HIDDEN void files_note_unmatched(int fd);
+/* The file will be mapped at a place the program chose, if it is not mapped yet. */
+HIDDEN void files_place(int fd, uint64_t base, uint64_t size);
+/* A part of the window for the program to map files into; 0 if there is none left. */
+HIDDEN uint64_t files_reserve(uint64_t size);
+/* Gives an unused reservation back if it was the last one. The session's lock is held. */
+HIDDEN void files_release(uint64_t start, uint64_t end);
 
 /* ---- trace.c ---- */
 

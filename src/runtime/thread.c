@@ -16,16 +16,18 @@ __thread struct thread runtime_thread;
 
 static pthread_key_t end_key;
 
+uint32_t thread_owner(void)
+{
+	if (!runtime_thread.owner)
+		runtime_thread.owner = syscall(SYS_gettid);
+	return runtime_thread.owner;
+}
+
 /* Spinning for long: is the owner gone (killed in the middle of a hook)? */
 static bool owner_is_dead(uint32_t owner)
 {
-	const struct session_thread *thread;
-
 	sched_yield();
-	if (owner == 0 || owner > SESSION_THREADS)
-		return false;
-	thread = &runtime_session->thread[owner - 1];
-	return syscall(SYS_tkill, thread->tid, 0) < 0 && errno == ESRCH;
+	return owner && syscall(SYS_tkill, owner, 0) < 0 && errno == ESRCH;
 }
 
 static void end_of_thread(void *unused)
@@ -54,22 +56,18 @@ static void find_stack(struct thread *thread)
 	thread->stack_high = (uintptr_t)low + size;
 }
 
-static struct session_thread *take_slot(struct session *session, uint32_t *owner)
+static struct session_thread *take_slot(struct session *session)
 {
-	uint32_t tid = syscall(SYS_gettid);
-	bool locked = spin_lock(&session->lock, 0x40000000u | tid);
+	bool locked = spin_lock(&session->lock, thread_owner());
 	struct session_thread *slot = NULL;
 
 	for (uint32_t i = 0; i < SESSION_THREADS && !slot; i++)
-		if (!session->thread[i].used) {
+		if (!session->thread[i].used)
 			slot = &session->thread[i];
-			*owner = i + 1;
-		}
 	if (slot) {
 		slot->used = true;
-		slot->tid = tid;
 		slot->lines.id = ++session->next_thread;
-		slot->lines.owner = *owner;
+		slot->lines.owner = thread_owner();
 		slot->lines.flushes = 0;
 		slot->lines.last_fence = 0;
 		slot->lines.event = (uint64_t)slot->lines.id << 40;
@@ -87,9 +85,9 @@ struct session_thread *thread_register(void)
 	int saved_errno = errno;
 
 	find_stack(thread);
-	thread->shared = take_slot(runtime_session, &thread->owner);
+	thread->shared = take_slot(runtime_session);
 	if (!thread->shared) {
-		session_limit(runtime_session, 0x40000000u,
+		session_limit(runtime_session, thread_owner(),
 			      "more threads at once than Perdure can follow: events were lost");
 		thread->busy = false;
 	} else {
@@ -109,7 +107,7 @@ void thread_end(void)
 	if (!slot)
 		return;
 	runtime_thread.busy = true;
-	locked = spin_lock(&session->lock, runtime_thread.owner);
+	locked = spin_lock(&session->lock, thread_owner());
 	session->loads += slot->loads;
 	session->stores += slot->stores;
 	session->flushes += slot->flushes;
@@ -127,6 +125,7 @@ void thread_end(void)
 void thread_after_fork(void)
 {
 	runtime_thread.shared = NULL;
+	runtime_thread.owner = 0;
 	runtime_thread.busy = false;
 	__perdure_inline.pending = 0;
 	runtime_session->lines.concurrent = 1;

@@ -22,7 +22,7 @@ void trace_write(const struct trace_record *record)
 			fd = -2;
 	}
 	if (fd >= 0 && syscall(SYS_write, fd, record, sizeof(*record)) != sizeof(*record)) {
-		session_limit(runtime_session, runtime_thread.owner,
+		session_limit(runtime_session, thread_owner(),
 			      "the trace could not be written in full");
 		fd = -2;
 	}

@@ -170,6 +170,8 @@ static void *map_pm(void *hint, size_t length, int protection, int flags, int fd
 			      "to that mapping were not seen");
 		return raw_mmap(hint, length, protection, flags, fd, offset);
 	}
+	if (flags & (MAP_FIXED | MAP_FIXED_NOREPLACE))
+		files_place(fd, (uint64_t)hint - offset, offset + size);
 	file = files_find(fd, offset + size);
 	if (!file || offset + size > file->reserved) {
 		session_limit(runtime_session, thread_owner(),
@@ -189,11 +191,28 @@ static void *map_pm(void *hint, size_t length, int protection, int flags, int fd
 	return result;
 }
 
-static void *map_any(void *address, size_t length, int protection, int flags, int fd, off_t offset)
+/*
+ * libpmem2 reserves address space first and maps the file into it: the reservation must lie in
+ * the window already.
+ */
+static void *reserve(size_t length, int flags)
+{
+	uint64_t start = files_reserve(round_up(length));
+
+	if (!start)
+		return raw_mmap(NULL, length, PROT_NONE, flags, -1, 0);
+	return raw_mmap((void *)start, length, PROT_NONE, flags | MAP_FIXED | MAP_NORESERVE, -1, 0);
+}
+
+static void *map_any(void *address, size_t length, int protection, int flags, int fd, off_t offset,
+		     const struct frame *frame)
 {
 	bool shared = (flags & MAP_TYPE) == MAP_SHARED ||
 		      (flags & MAP_TYPE) == MAP_SHARED_VALIDATE;
 
+	if (runtime_session && flags & MAP_ANONYMOUS && !(protection & PROT_WRITE) && length &&
+	    !(flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) && modules_is_libpmem(frame))
+		return reserve(length, flags);
 	if (!runtime_session || flags & MAP_ANONYMOUS || fd < 0 || !shared || !length)
 		return raw_mmap(address, length, protection, flags, fd, offset);
 	if (files_is_pm(fd, flags))
@@ -204,12 +223,12 @@ static void *map_any(void *address, size_t length, int protection, int flags, in
 
 PUBLIC void *mmap(void *address, size_t length, int protection, int flags, int fd, off_t offset)
 {
-	return map_any(address, length, protection, flags, fd, offset);
+	return map_any(address, length, protection, flags, fd, offset, FRAME);
 }
 
 PUBLIC void *mmap64(void *address, size_t length, int protection, int flags, int fd, off_t offset)
 {
-	return map_any(address, length, protection, flags, fd, offset);
+	return map_any(address, length, protection, flags, fd, offset, FRAME);
 }
 
 /* ---- unmapping ---- */
@@ -246,6 +265,8 @@ static int unmap_pm(uint64_t start, uint64_t end)
 	for (from = start; first_gap(session, from, end, false, &gap_start, &gap_end);
 	     from = gap_end)
 		lose(session, gap_start, gap_end);
+	if (!range)
+		files_release(start, end);
 	if (locked)
 		spin_unlock(&session->lock);
 	return result;
@@ -402,7 +423,7 @@ void window_end_dead_images(void)
 		thread = thread_enter();
 		if (!thread)
 			return;
-		session_end_image(session, &thread->lines, i, runtime_thread.owner);
+		session_end_image(session, &thread->lines, i, thread_owner());
 		thread_leave();
 	}
 }

@@ -68,7 +68,6 @@ struct session_range {
 
 struct session_thread {
 	struct lines_thread lines;
-	int32_t tid;
 	bool used;
 	uint64_t loads, stores, flushes, fences;
 };

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Opt-in: a store is overwritten before it was persistent. */
+/* options: --enable overwrite-unpersisted */
+#include "../pm.h"
+
+int main(int argc, char **argv)
+{
+	long *p = pm_map(argv);
+
+	(void)argc;
+	p[0] = 1; /* expect: overwrite-unpersisted */
+	WHEN_FIXED(PERSIST(p));
+	p[0] = 2;
+	PERSIST(p);
+	return 0;
+}

@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Builds the test programs with perdure-cc, runs them, and compares findings with the sources.
+
+A line with "expect: KIND [KIND …]" must be the shown place of exactly those findings, and no
+finding may be anywhere else. Built with -DFIXED, a program must be silent. Other directives:
+"options: …" for perdure run, "flags: …" for the compiler, "exit: N" for the command's status,
+"limit: TEXT" for a text that must be among the limits, "needs: cpu-flag".
+"""
+
+import argparse
+import json
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+def directives(text, name):
+    return re.findall(r"/\* %s: (.*?) \*/" % name, text)
+
+
+def expectations(text, fixed):
+    wanted = []
+    for number, line in enumerate(text.splitlines(), 1):
+        for kinds in re.findall(r"/\* expect: ([a-z -]+?) \*/", line):
+            wanted += [(kind, number) for kind in kinds.split()]
+    always = []
+    for number, line in enumerate(text.splitlines(), 1):
+        for kinds in re.findall(r"/\* always: ([a-z -]+?) \*/", line):
+            always += [(kind, number) for kind in kinds.split()]
+    return sorted(always if fixed else wanted + always)
+
+
+def cpu_has(flag):
+    return re.search(r"^flags.*\b%s\b" % flag, pathlib.Path("/proc/cpuinfo").read_text(), re.M)
+
+
+def run_one(tools, source, level, fixed, directory):
+    text = source.read_text()
+    compiler = "perdure-c++" if source.suffix == ".cc" else "perdure-cc"
+    program = directory / "program"
+    flags = [shlex.split(f) for f in directives(text, "flags")]
+    command = [tools / compiler, level, "-Wall", "-Wno-unused-value", source, "-o", program]
+    command += ["-DFIXED"] if fixed else []
+    command += [word for group in flags for word in group] + ["-pthread"]
+    built = subprocess.run(command, capture_output=True, text=True)
+    if built.returncode or built.stdout or built.stderr:
+        return "does not build silently:\n" + built.stdout + built.stderr
+    result_file = directory / "result.json"
+    options = [word for o in directives(text, "options") for word in shlex.split(o)]
+    if not directives(text, "no-pm"):
+        options += ["--pm", "*/pool"]
+    ran = subprocess.run(
+        [tools / "perdure", "run", "--json", result_file, *options, "--", program,
+         directory / "pool"], capture_output=True, text=True, timeout=120, cwd=directory)
+    try:
+        result = json.loads(result_file.read_text())
+    except (OSError, ValueError):
+        return "no result:\n" + ran.stderr
+    found = sorted((f["kind"], f["sites"][0]["line"]) for f in result["findings"])
+    wanted = expectations(text, fixed)
+    if sorted(set(found)) != sorted(set(wanted)):
+        return "found %s\nwanted %s\n%s" % (found, wanted, ran.stderr)
+    for f in result["findings"]:
+        if f["sites"][0]["stack"][-1]["function"] != "main" and not directives(text, "threads"):
+            return "stack does not reach main: %s" % f["sites"][0]["stack"]
+    status = directives(text, "exit")
+    if status and result["target"]["exit"] != int(status[0]):
+        return "target ended with %s, not %s" % (result["target"], status[0])
+    if not status and result["target"]["exit"] != 0 and not directives(text, "signal"):
+        return "target ended with %s\n%s" % (result["target"], ran.stderr)
+    if ran.returncode != (1 if wanted else 0):
+        return "perdure ended with %d" % ran.returncode
+    for limit in directives(text, "limit"):
+        if not any(limit in line for line in result["limits"]):
+            return "limit %r missing in %s" % (limit, result["limits"])
+    if result["limits"] and not directives(text, "limit"):
+        return "unexpected limits: %s" % result["limits"]
+    return None
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--tools", type=pathlib.Path, required=True)
+    parser.add_argument("--levels", default="-O0,-O2")
+    parser.add_argument("rules", nargs="*", help="directories or files below tests/programs")
+    arguments = parser.parse_args()
+    tools = arguments.tools.resolve()
+    sources = []
+    for rule in arguments.rules or sorted(p.name for p in HERE.iterdir() if p.is_dir()):
+        path = HERE / rule
+        sources += [path] if path.is_file() else sorted([*path.glob("*.c"), *path.glob("*.cc")])
+    passed = failed = skipped = 0
+    for source in sources:
+        if not all(cpu_has(flag) for flag in directives(source.read_text(), "needs")):
+            skipped += 1
+            continue
+        for level in arguments.levels.split(","):
+            for fixed in (False, True):
+                name = "%s %s%s" % (source.relative_to(HERE), level, " fixed" if fixed else "")
+                with tempfile.TemporaryDirectory() as directory:
+                    problem = run_one(tools, source, level, fixed, pathlib.Path(directory))
+                if problem:
+                    failed += 1
+                    print("FAIL %s: %s" % (name, problem))
+                else:
+                    passed += 1
+    print("%d passed, %d failed, %d skipped" % (passed, failed, skipped))
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
