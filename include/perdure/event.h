@@ -28,8 +28,8 @@ enum perdure_access_flag {
 	PERDURE_RMW = 1 << 19,         /* locked read-modify-write: a full fence as well */
 	PERDURE_BULK = 1 << 20,        /* memcpy, memset, struct copy, a system call */
 	PERDURE_ASM = 1 << 21,         /* inside inline assembly */
-	PERDURE_IF_CHANGED = 1 << 22,  /* a compare-and-swap in assembly: a store if bytes changed */
-	PERDURE_ORDER_SHIFT = 24,      /* enum perdure_order, three bits */
+	PERDURE_IF_CHANGED = 1 << 22, /* a compare-and-swap in assembly: a store if bytes changed */
+	PERDURE_ORDER_SHIFT = 24,     /* enum perdure_order, three bits */
 };
 
 enum perdure_order {

@@ -56,8 +56,8 @@ static const char *switch_kind(struct options *options, const char *value, bool 
 	for (int i = 0; i < KIND_COUNT; i++)
 		names[i] = kind_info(i)->name;
 	better = options_suggest(value, names);
-	snprintf(text, sizeof(text), "is no kind of finding%s%s%s",
-		 better ? "; did you mean " : "", better ? better : "", better ? "?" : "");
+	snprintf(text, sizeof(text), "is no kind of finding%s%s%s", better ? "; did you mean " : "",
+		 better ? better : "", better ? "?" : "");
 	return text;
 }
 
@@ -165,7 +165,8 @@ static const struct option {
 	{ "--timeout", "S", set_timeout, "end the program after S seconds of CPU time" },
 	{ "--max-time", "S", set_max_time, "end the program after S seconds" },
 	{ "--max-memory", "M", set_max_memory, "end the program when it uses more than M MiB" },
-	{ "--error-exitcode", "N", set_error_status, "exit with N, not 1, when there are findings" },
+	{ "--error-exitcode", "N", set_error_status,
+	  "exit with N, not 1, when there are findings" },
 	{ "--quiet", NULL, set_quiet, "no report on standard error" },
 	{ "--stats", NULL, set_stats, "print counters" },
 	{ "--help", NULL, set_help, "show this text" },
@@ -261,8 +262,8 @@ static int parse_option(struct options *options, char **words, int *at)
 		if (table[i].value) {
 			value = equals ? equals + 1 : words[++*at];
 			if (!value) {
-				fprintf(stderr, "perdure: %s needs a value: %s %s\n",
-					table[i].name, table[i].name, table[i].value);
+				fprintf(stderr, "perdure: %s needs a value: %s %s\n", table[i].name,
+					table[i].name, table[i].value);
 				return 2;
 			}
 		}

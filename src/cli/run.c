@@ -83,8 +83,9 @@ static bool explain_emptiness(const struct session *session, const char *program
 		fprintf(stderr, "perdure: %s mapped no persistent memory; nothing was observed\n",
 			program);
 		if (session->seen_files)
-			fprintf(stderr, "perdure: hint: it mapped these files; name the PM among them "
-					"with --pm:\n");
+			fprintf(stderr,
+				"perdure: hint: it mapped these files; name the PM among them "
+				"with --pm:\n");
 		else
 			fprintf(stderr,
 				"perdure: hint: it mapped no file shared; if it uses the heap as PM, "
@@ -209,7 +210,8 @@ int command_run(char **words)
 	result.exit_status = end.exit_status;
 	result.signal = end.signal;
 	result.seconds = now() - started;
-	return finish(&options, session, &result, end.interrupted ? "Ctrl-C" : end.budget, getpid());
+	return finish(&options, session, &result, end.interrupted ? "Ctrl-C" : end.budget,
+		      getpid());
 }
 
 /* ---- watching a program that somebody else started ---- */

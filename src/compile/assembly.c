@@ -304,9 +304,11 @@ static int fence_kind(const char *mnemonic)
 
 static unsigned suffix_size(char suffix)
 {
-	return suffix == 'b' ? 1 : suffix == 'w' ? 2 : suffix == 'l' || suffix == 'd' ? 4
-	       : suffix == 'q'                                                       ? 8
-										     : 0;
+	return suffix == 'b'                    ? 1
+	       : suffix == 'w'                  ? 2
+	       : suffix == 'l' || suffix == 'd' ? 4
+	       : suffix == 'q'                  ? 8
+						: 0;
 }
 
 /* rep stosb, movsq, … */
@@ -360,20 +362,22 @@ static uint32_t access_width(const struct statement *s)
 }
 
 /* Memory in the last operand is written, except by these. */
-static const char reading[] = "cmp cmpb cmpw cmpl cmpq test testb testw testl testq bt btl btq push "
-			      "pushq jmp call mul mulq imul div divq idiv ldmxcsr fxrstor xrstor";
+static const char reading[] =
+	"cmp cmpb cmpw cmpl cmpq test testb testw testl testq bt btl btq push "
+	"pushq jmp call mul mulq imul div divq idiv ldmxcsr fxrstor xrstor";
 
 /* Instructions whose effect on memory is what their operands say. */
 static bool is_plain(const char *m)
 {
 	static const char *const stems[] = {
-		"mov",  "vmov", "add",  "sub",  "and",     "or",   "xor",   "inc",  "dec",
-		"neg",  "not",  "xadd", "xchg", "cmpxchg", "adc",  "sbb",   "shl",  "shr",
-		"sar",  "rol",  "ror",  "bts",  "btr",     "btc",  "set",   "cmov", "cmp",
-		"test", "bt",   "lea",  "pxor", "por",     "pand", "pcmp",  "vpcmp", "vpxor",
-		"imul", "mul",  "div",  "idiv", "bsf",     "bsr",  "popcnt", "lzcnt", "tzcnt",
-		"bswap", "crc32", "cvt", "p",    "vp",      "vadd", "vmul",  "vxor", "stmxcsr",
-		"ldmxcsr", "fxsave", "xsave",
+		"mov",   "vmov", "add",    "sub",   "and",   "or",      "xor",     "inc",
+		"dec",   "neg",  "not",    "xadd",  "xchg",  "cmpxchg", "adc",     "sbb",
+		"shl",   "shr",  "sar",    "rol",   "ror",   "bts",     "btr",     "btc",
+		"set",   "cmov", "cmp",    "test",  "bt",    "lea",     "pxor",    "por",
+		"pand",  "pcmp", "vpcmp",  "vpxor", "imul",  "mul",     "div",     "idiv",
+		"bsf",   "bsr",  "popcnt", "lzcnt", "tzcnt", "bswap",   "crc32",   "cvt",
+		"p",     "vp",   "vadd",   "vmul",  "vxor",  "stmxcsr", "ldmxcsr", "fxsave",
+		"xsave",
 	};
 
 	for (unsigned i = 0; i < sizeof(stems) / sizeof(*stems); i++)
@@ -489,7 +493,8 @@ void assembly_parse(const char *text, size_t text_length, const char *constraint
 	result->client_request = is_client_request(text, text_length);
 	parse_constraints(constraints, constraints_length, result);
 	while (text < end) {
-		struct statement s = { .operand_size_prefix = prefix, .lock = lock,
+		struct statement s = { .operand_size_prefix = prefix,
+				       .lock = lock,
 				       .repeat = repeat };
 		bool found;
 

@@ -15,8 +15,8 @@ enum { ASSEMBLY_OPERANDS = 32, ASSEMBLY_EFFECTS = 32 };
 struct assembly_operand {
 	bool output, indirect;
 	int argument;
-	int tied;          /* input that must equal this output: the output's number, or -1 */
-	char reg;          /* 'a' 'b' 'c' 'd' 'S' 'D' for a fixed register, 0 otherwise */
+	int tied; /* input that must equal this output: the output's number, or -1 */
+	char reg; /* 'a' 'b' 'c' 'd' 'S' 'D' for a fixed register, 0 otherwise */
 };
 
 enum assembly_effect_kind {
@@ -43,9 +43,9 @@ struct assembly {
 	unsigned operands, effects, arguments;
 	struct assembly_operand operand[ASSEMBLY_OPERANDS];
 	struct assembly_effect effect[ASSEMBLY_EFFECTS];
-	bool locked;          /* contains a locked instruction */
-	bool unknown;         /* touches memory in a way that is not in the effects */
-	bool only_flush;      /* a single flush and nothing else */
+	bool locked;     /* contains a locked instruction */
+	bool unknown;    /* touches memory in a way that is not in the effects */
+	bool only_flush; /* a single flush and nothing else */
 	bool clobbers_memory;
 	bool client_request; /* Valgrind's magic sequence */
 };

@@ -57,8 +57,9 @@ static bool make_access(struct instrumenter *in, LLVMValueRef call, const struct
 		.base = access_base(pointer),
 		.size = effect->size
 				? LLVMConstInt(in->i64, effect->size, false)
-				: access_size(in, operand_type(in, call,
-							       a->operand[effect->operand].argument)),
+				: access_size(in,
+					      operand_type(in, call,
+							   a->operand[effect->operand].argument)),
 		.flags = effect->flags,
 	};
 	return true;
@@ -172,8 +173,7 @@ static void apply_all(struct instrumenter *in, LLVMValueRef call, struct assembl
 	 * the call pile up in reverse, so the list is walked backwards there.
 	 */
 	for (unsigned i = 0; i < a->effects; i++) {
-		const struct assembly_effect *effect =
-			&a->effect[stores ? a->effects - 1 - i : i];
+		const struct assembly_effect *effect = &a->effect[stores ? a->effects - 1 - i : i];
 
 		if (is_order(effect))
 			flush_or_fence(in, call, a, effect, stores);
@@ -203,8 +203,7 @@ static bool client_request(struct instrumenter *in, LLVMValueRef call, const str
 	function = LLVMGetNamedFunction(in->module, "__perdure_client_request");
 	if (!function)
 		function = LLVMAddFunction(in->module, "__perdure_client_request", type);
-	LLVMReplaceAllUsesWith(call,
-			       LLVMBuildCall2(in->builder, type, function, arguments, 2, ""));
+	LLVMReplaceAllUsesWith(call, LLVMBuildCall2(in->builder, type, function, arguments, 2, ""));
 	LLVMInstructionEraseFromParent(call);
 	return true;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * perdure-cc1: stands in for `clang -cc1`. Compiles to bitcode without optimisation, instruments
- * it, and gives the result back to clang for optimisation and code generation. Steps that make no
- * code (preprocessing, precompiled headers, the assembler) go to clang unchanged.
+ * lib/perdure/perdure-cc: stands in for `clang -cc1`. Compiles to bitcode without optimisation,
+ * instruments it, and gives the result back to clang for optimisation and code generation. Steps
+ * that make no code (preprocessing, precompiled headers, the assembler) go to clang unchanged.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -38,7 +38,7 @@ static bool makes_code(const char *action)
 static bool is_source(const char *language)
 {
 	static const char *const languages[] = {
-		"c",   "cpp-output", "c++", "c++-cpp-output", "ir", "objective-c", "objective-c++",
+		"c", "cpp-output", "c++", "c++-cpp-output", "ir", "objective-c", "objective-c++",
 	};
 
 	for (size_t i = 0; i < sizeof(languages) / sizeof(*languages); i++)
@@ -78,7 +78,8 @@ static int memory_file(const char *name)
 	int fd = memfd_create(name, 0);
 
 	if (fd < 0) {
-		fprintf(stderr, "perdure-cc: cannot create a file in memory: %s\n", strerror(errno));
+		fprintf(stderr, "perdure-cc: cannot create a file in memory: %s\n",
+			strerror(errno));
 		exit(3);
 	}
 	return fd;
@@ -147,11 +148,13 @@ static bool instrument_file(int from, int to, bool optimise)
 /* Options of the first step that must not act twice. Returns how many words to leave out. */
 static size_t first_step_only(const char *argument)
 {
-	static const char *const alone[] = { "-sys-header-deps", "-MP", "-MG", "-MV", "-H",
+	static const char *const alone[] = { "-sys-header-deps",  "-MP",   "-MG", "-MV", "-H",
 					     "-module-file-deps", "-Eonly" };
-	static const char *const with_value[] = { "-dependency-file", "-MT", "-MQ", "-include",
-						  "-include-pch", "-header-include-file",
-						  "-dependency-dot", "-imacros" };
+	static const char *const with_value[] = {
+		"-dependency-file", "-MT",          "-MQ",
+		"-include",         "-include-pch", "-header-include-file",
+		"-dependency-dot",  "-imacros"
+	};
 
 	for (size_t i = 0; i < sizeof(alone) / sizeof(*alone); i++)
 		if (strcmp(argument, alone[i]) == 0)

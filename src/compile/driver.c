@@ -3,8 +3,9 @@
  * perdure-cc, perdure-c++: clang with the instrumenter in the middle.
  *
  * clang's own driver does all the work of a compiler driver. It is told that its executable is
- * perdure-cc1 (through argv[0]), so every compile step it starts comes there, with all options
- * resolved; see cc1.c. Nothing here needs to understand sources, outputs or dependency files.
+ * lib/perdure/perdure-cc (through argv[0]), so every compile step it starts comes there, with all
+ * options resolved; see cc1.c. Nothing here needs to understand sources, outputs or dependency
+ * files.
  */
 #include <errno.h>
 #include <limits.h>
@@ -39,7 +40,8 @@ static bool is_dropped(const char *argument)
 static bool stops_before_link(const char *argument)
 {
 	static const char *const options[] = {
-		"-c", "-S", "-E", "-M", "-MM", "-fsyntax-only", "--analyze", "-emit-ast", "-verify-pch",
+		"-c",        "-S",        "-E",          "-M", "-MM", "-fsyntax-only",
+		"--analyze", "-emit-ast", "-verify-pch",
 	};
 
 	for (size_t i = 0; i < sizeof(options) / sizeof(*options); i++)
@@ -92,7 +94,7 @@ static void add_link_options(struct arguments *out, const char *prefix)
 static void build_command(struct arguments *out, const struct arguments *user, const char *prefix,
 			  const struct request *request)
 {
-	arguments_addf(out, "%s/lib/perdure/perdure-cc1", prefix);
+	arguments_addf(out, "%s/lib/perdure/perdure-cc", prefix);
 	arguments_add(out, "-no-canonical-prefixes");
 	arguments_add(out, "-fno-integrated-cc1");
 	arguments_add(out, "-resource-dir");
@@ -136,8 +138,9 @@ int main(int argc, char **argv)
 	arguments_expand(&user, argv);
 	examine(&user, &request);
 	if (request.links && request.is_static) {
-		fprintf(stderr, "perdure-cc: error: -static is not possible: the runtime is a shared "
-				"library; link dynamically (drop -static) to analyse this program\n");
+		fprintf(stderr,
+			"perdure-cc: error: -static is not possible: the runtime is a shared "
+			"library; link dynamically (drop -static) to analyse this program\n");
 		return 1;
 	}
 	build_command(&command, &user, prefix, &request);

@@ -51,7 +51,8 @@ static void call_hook(struct instrumenter *in, const char *name, LLVMValueRef *a
 	for (unsigned i = 0; i < count; i++)
 		types[i] = LLVMTypeOf(arguments[i]);
 	type = LLVMFunctionType(in->void_type, types, count, false);
-	call = LLVMBuildCall2(in->builder, type, declare_hook(in, name, type), arguments, count, "");
+	call = LLVMBuildCall2(in->builder, type, declare_hook(in, name, type), arguments, count,
+			      "");
 	LLVMSetInstructionCallConv(call, PRESERVE_MOST);
 	LLVMAddCallSiteAttribute(call, LLVMAttributeFunctionIndex, attribute(in, "nomerge"));
 	LLVMAddCallSiteAttribute(call, LLVMAttributeFunctionIndex, attribute(in, "nounwind"));
@@ -189,7 +190,8 @@ static LLVMValueRef as_i64(struct instrumenter *in, LLVMValueRef value)
 	default: /* floating point */
 		value = LLVMBuildBitCast(
 			in->builder, value,
-			LLVMIntTypeInContext(in->context, LLVMSizeOfTypeInBits(in->layout, type)), "");
+			LLVMIntTypeInContext(in->context, LLVMSizeOfTypeInBits(in->layout, type)),
+			"");
 		return as_i64(in, value);
 	}
 }
@@ -339,8 +341,7 @@ static void build_flush_instruction(struct instrumenter *in, LLVMValueRef pointe
 	LLVMValueRef call = LLVMBuildCall2(in->builder, type, code, &pointer, 1, "");
 	unsigned element = LLVMGetEnumAttributeKindForName("elementtype", 11);
 
-	LLVMAddCallSiteAttribute(call, 1,
-				 LLVMCreateTypeAttribute(in->context, element, in->i8));
+	LLVMAddCallSiteAttribute(call, 1, LLVMCreateTypeAttribute(in->context, element, in->i8));
 }
 
 void helper_flush(struct instrumenter *in, LLVMValueRef pointer, enum perdure_flush kind)
@@ -433,10 +434,9 @@ void helper_bulk(struct instrumenter *in, LLVMValueRef call, const char *runtime
 		if (!is_set)
 			test = LLVMBuildOr(in->builder, test, build_window_test(in, p[1]), "");
 		branch_on(in, &helper, test);
-		LLVMValueRef hook[3] = { p[0],
-					 is_set ? LLVMBuildZExt(in->builder, p[1], in->i32, "")
-						: p[1],
-					 p[2] };
+		LLVMValueRef hook[3] = {
+			p[0], is_set ? LLVMBuildZExt(in->builder, p[1], in->i32, "") : p[1], p[2]
+		};
 		LLVMValueRef made = LLVMBuildCall2(in->builder, real_type, real, hook, 3, "");
 
 		LLVMAddCallSiteAttribute(made, LLVMAttributeFunctionIndex,

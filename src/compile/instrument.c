@@ -406,8 +406,8 @@ static void add_note(struct instrumenter *in)
 		char name[8];
 		uint32_t version;
 	} note = { 8, 4, PERDURE_NOTE_TYPE, PERDURE_NOTE_NAME, PERDURE_ABI_VERSION };
-	LLVMValueRef content = LLVMConstStringInContext2(in->context, (const char *)&note,
-							 sizeof(note), true);
+	LLVMValueRef content =
+		LLVMConstStringInContext2(in->context, (const char *)&note, sizeof(note), true);
 	LLVMValueRef global = LLVMAddGlobal(in->module, LLVMTypeOf(content), NOTE);
 	LLVMComdatRef group = LLVMGetOrInsertComdat(in->module, NOTE);
 

@@ -47,7 +47,8 @@ static void bulk(struct instrumenter *in, LLVMValueRef call, const char *runtime
 	bool is_set = strstr(runtime_function, "memset") != NULL;
 	LLVMValueRef size = LLVMGetOperand(call, 2);
 
-	if (is_ordinary(LLVMGetOperand(call, 0)) && (is_set || is_ordinary(LLVMGetOperand(call, 1))))
+	if (is_ordinary(LLVMGetOperand(call, 0)) &&
+	    (is_set || is_ordinary(LLVMGetOperand(call, 1))))
 		return;
 	/* Small: the program's own instructions, which the optimiser can still expand. */
 	if (LLVMIsAConstantInt(size) && LLVMConstIntGetZExtValue(size) <= SMALL_BULK) {
@@ -228,8 +229,8 @@ static bool x86_scatter(struct instrumenter *in, LLVMValueRef call)
 	scale = LLVMConstInt(in->i64, LLVMConstIntGetZExtValue(LLVMGetOperand(call, 4)), false);
 	for (unsigned i = 0; i < LLVMGetVectorSize(wide); i++)
 		scales[i] = scale;
-	index = LLVMBuildMul(in->builder, index,
-			     LLVMConstVector(scales, LLVMGetVectorSize(wide)), "");
+	index = LLVMBuildMul(in->builder, index, LLVMConstVector(scales, LLVMGetVectorSize(wide)),
+			     "");
 	pointers = LLVMBuildGEP2(in->builder, in->i8, LLVMGetOperand(call, 0), &index, 1, "");
 	scatter(in, call, pointers, LLVMGetOperand(call, 1),
 		LLVMVectorType(LLVMGetElementType(vector), lanes));
@@ -299,16 +300,45 @@ static bool x86_intrinsic(struct instrumenter *in, LLVMValueRef call, const char
 
 /* Intrinsics with pointers that have nothing to do with the program's data. */
 static const char *const harmless[] = {
-	"llvm.dbg.",        "llvm.lifetime.",  "llvm.invariant.",     "llvm.va_",
-	"llvm.prefetch",    "llvm.assume",     "llvm.objectsize",     "llvm.launder",
-	"llvm.strip",       "llvm.stack",      "llvm.frameaddress",   "llvm.returnaddress",
-	"llvm.eh.",         "llvm.annotation", "llvm.var.annotation", "llvm.ptr.annotation",
-	"llvm.threadlocal", "llvm.ptrmask",    "llvm.is.constant",    "llvm.instrprof",
-	"llvm.coro",        "llvm.preserve",   "llvm.type.",          "llvm.ubsantrap",
-	"llvm.experimental.noalias",           "llvm.localescape",    "llvm.sponentry",
-	"llvm.clear_cache", "llvm.init.trampoline", "llvm.adjust.trampoline", "llvm.x86.cldemote",
-	"llvm.x86.sse.ldmxcsr", "llvm.expect",  "llvm.fake.use",      "llvm.x86.fxrstor",
-	"llvm.x86.xrstor",  "llvm.x86.rdpkru", "llvm.donothing",      "llvm.gcroot",
+	"llvm.dbg.",
+	"llvm.lifetime.",
+	"llvm.invariant.",
+	"llvm.va_",
+	"llvm.prefetch",
+	"llvm.assume",
+	"llvm.objectsize",
+	"llvm.launder",
+	"llvm.strip",
+	"llvm.stack",
+	"llvm.frameaddress",
+	"llvm.returnaddress",
+	"llvm.eh.",
+	"llvm.annotation",
+	"llvm.var.annotation",
+	"llvm.ptr.annotation",
+	"llvm.threadlocal",
+	"llvm.ptrmask",
+	"llvm.is.constant",
+	"llvm.instrprof",
+	"llvm.coro",
+	"llvm.preserve",
+	"llvm.type.",
+	"llvm.ubsantrap",
+	"llvm.experimental.noalias",
+	"llvm.localescape",
+	"llvm.sponentry",
+	"llvm.clear_cache",
+	"llvm.init.trampoline",
+	"llvm.adjust.trampoline",
+	"llvm.x86.cldemote",
+	"llvm.x86.sse.ldmxcsr",
+	"llvm.expect",
+	"llvm.fake.use",
+	"llvm.x86.fxrstor",
+	"llvm.x86.xrstor",
+	"llvm.x86.rdpkru",
+	"llvm.donothing",
+	"llvm.gcroot",
 };
 
 static bool has_pointer(LLVMValueRef call, LLVMValueRef *pointer)

@@ -109,7 +109,8 @@ static void collect(struct graph *graph, LLVMValueRef function)
 {
 	size_t i = 0;
 
-	for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(function); b; b = LLVMGetNextBasicBlock(b)) {
+	for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(function); b;
+	     b = LLVMGetNextBasicBlock(b)) {
 		struct block *block = &graph->block[i++];
 
 		block->block = b;

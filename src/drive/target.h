@@ -16,10 +16,10 @@ struct target_limits {
 };
 
 struct target_end {
-	int exit_status;          /* -1: by a signal */
-	int signal;               /* 0: by exit */
-	const char *budget;       /* which limit ended it; null: none */
-	bool interrupted;         /* the user did */
+	int exit_status;    /* -1: by a signal */
+	int signal;         /* 0: by exit */
+	const char *budget; /* which limit ended it; null: none */
+	bool interrupted;   /* the user did */
 };
 
 /* Where this installation is: the directory above bin/. */

@@ -167,13 +167,17 @@ static uint32_t next_sequence(struct lines *lines, const struct lines_line *line
 	return (store > flush ? store : flush) + 1;
 }
 
-/* Would this flush, once completed, make this store persistent? */
+/*
+ * Would this flush, once completed, make this store persistent? Another thread's flush does not
+ * reach a non-temporal store, which may still be in its own processor's buffer.
+ */
 static bool flush_covers(const struct lines_flush *flush, const struct lines_store *store)
 {
 	if (flush->sequence < store->sequence)
 		return false;
-	return !flush->nontemporal ||
-	       (store->nontemporal && store->thread == (uint16_t)flush->thread);
+	if (store->nontemporal)
+		return store->thread == (uint16_t)flush->thread;
+	return !flush->nontemporal;
 }
 
 static void drop_covered(struct lines *lines, struct lines_thread *thread, struct lines_line *line,
@@ -312,7 +316,8 @@ void lines_end_store(struct lines *lines, struct lines_thread *thread, uint64_t 
 		lines->store[entry].event = thread->event;
 	} else if ((entry = store_new(lines, thread))) {
 		if (!line->stores)
-			lines->touched[(address - lines->base) >> LINES_BLOCK_SHIFT] |= LINES_STORED;
+			lines->touched[(address - lines->base) >> LINES_BLOCK_SHIFT] |=
+				LINES_STORED;
 		lines->store[entry] = (struct lines_store){
 			.bytes = bytes,
 			.event = thread->event,
@@ -344,8 +349,8 @@ static bool flush_is_redundant(struct lines *lines, const struct lines_thread *t
 	return true;
 }
 
-void lines_flush(struct lines *lines, struct lines_thread *thread, uint64_t address,
-		 uint32_t stack, enum lines_flush_kind kind)
+void lines_flush(struct lines *lines, struct lines_thread *thread, uint64_t address, uint32_t stack,
+		 enum lines_flush_kind kind)
 {
 	uint64_t index = line_index(lines, address);
 	struct lines_line *line = &lines->line[index];
@@ -362,10 +367,9 @@ void lines_flush(struct lines *lines, struct lines_thread *thread, uint64_t addr
 	} else if (kind != LINES_ORDERED) {
 		add_pending(lines, thread, index, stack, false);
 	}
-	if (kind == LINES_ORDERED) {
-		drop_covered(lines, thread, line, NULL);
-		unlink_all_flushes(lines, line);
-	}
+	if (kind == LINES_ORDERED)
+		drop_covered(lines, thread, line,
+			     &(struct lines_flush){ .sequence = UINT32_MAX, .thread = thread->id });
 	if (kind != LINES_ANNOUNCED)
 		line->cleaner = stack;
 	line_unlock(lines, index);
@@ -480,8 +484,7 @@ static void forget_line(struct lines *lines, struct lines_thread *thread, uint64
 	}
 }
 
-void lines_forget(struct lines *lines, struct lines_thread *thread, uint64_t address,
-		  uint64_t size)
+void lines_forget(struct lines *lines, struct lines_thread *thread, uint64_t address, uint64_t size)
 {
 	visit_range(lines, thread, address, size, 0, forget_line);
 }

@@ -31,9 +31,9 @@ enum lines_model { LINES_PX86, LINES_EADR };
 
 struct lines_line {
 	uint32_t lock;
-	uint32_t stores;  /* newest first; 0 ends a list */
-	uint32_t flushes; /* pending ones, newest first */
-	uint32_t cleaner; /* the call stack of the last flush, 0 if none */
+	uint32_t stores;   /* newest first; 0 ends a list */
+	uint32_t flushes;  /* pending ones, newest first */
+	uint32_t cleaner;  /* the call stack of the last flush, 0 if none */
 	uint64_t excluded; /* bytes that the program declared volatile, one bit each */
 };
 
@@ -128,8 +128,8 @@ enum lines_flush_kind {
 	LINES_ORDERED,  /* clflush */
 	LINES_ANNOUNCED /* an annotation repeats a flush: never redundant */
 };
-void lines_flush(struct lines *lines, struct lines_thread *thread, uint64_t address,
-		 uint32_t stack, enum lines_flush_kind kind);
+void lines_flush(struct lines *lines, struct lines_thread *thread, uint64_t address, uint32_t stack,
+		 enum lines_flush_kind kind);
 
 /* `idle`: the caller knows of no other store since the last fence and the fence is an sfence. */
 void lines_fence(struct lines *lines, struct lines_thread *thread, uint32_t stack, bool idle);

@@ -37,21 +37,30 @@ static const char *plural(uint64_t n)
 	return n == 1 ? "" : "s";
 }
 
-static const char *site_place(const struct site *site, char *buffer, size_t size)
+/*
+ * Where a fence belongs: after the flush, but if that is in a helper, after the helper's call in
+ * the function that stores.
+ */
+static char *fence_fix(const struct finding *f)
 {
-	if (site->frames && site->frame[0].file)
-		snprintf(buffer, size, "%s:%u", site->frame[0].file, site->frame[0].line);
-	else if (site->frames)
-		snprintf(buffer, size, "%s", site->frame[0].function);
-	else
-		snprintf(buffer, size, "an unknown place");
-	return buffer;
+	const struct site *store = &f->site[0], *flush = &f->site[1];
+	unsigned at = 0;
+
+	if (!flush->frames || !store->frames)
+		return NULL;
+	for (unsigned i = 1; i < flush->frames; i++)
+		if (strcmp(flush->frame[i].function, store->frame[0].function) == 0) {
+			at = i;
+			break;
+		}
+	if (!flush->frame[at].file)
+		return NULL;
+	return format("add a fence after %s:%u", flush->frame[at].file, flush->frame[at].line);
 }
 
 static void describe_lost(struct finding *f)
 {
 	const struct frame_info *frame = f->site[0].frames ? &f->site[0].frame[0] : NULL;
-	char place[512];
 
 	if (f->kind == KIND_MISSING_FLUSH) {
 		f->message = format("%lu byte%s stored here %s never flushed", f->size,
@@ -64,16 +73,15 @@ static void describe_lost(struct finding *f)
 	if (f->sites < 2) {
 		f->message = format("%lu byte%s streamed here (non-temporal) %s never fenced",
 				    f->size, plural(f->size), f->size == 1 ? "is" : "are");
-		if (frame && frame->line)
-			f->fix = format("add an sfence after line %u", frame->line);
+		if (frame && frame->file)
+			f->fix = format("add a fence after %s:%u", frame->file, frame->line);
 		return;
 	}
 	f->message = format("%lu byte%s stored here %s flushed, but no fence of the same thread "
 			    "follows",
 			    f->size, plural(f->size), f->size == 1 ? "is" : "are");
 	f->detail = strdup("flushed here, without a fence after it");
-	f->fix = format("add an sfence after the flush at %s",
-			site_place(&f->site[1], place, sizeof(place)));
+	f->fix = fence_fix(f);
 }
 
 static void describe(struct finding *f)
@@ -133,8 +141,7 @@ static bool is_store(const struct finding *f)
 	return strcmp(f->site[0].role, "store") == 0;
 }
 
-static void fill_in(struct finding *f, const struct raw_finding *raw,
-		    const struct session *session)
+static void fill_in(struct finding *f, const struct raw_finding *raw, const struct session *session)
 {
 	*f = (struct finding){
 		.kind = raw->kind,
@@ -247,7 +254,8 @@ static int by_place(const void *a, const void *b)
 	order = strcmp(p->file ? p->file : "", q->file ? q->file : "");
 	if (!order)
 		order = p->line < q->line ? -1 : p->line > q->line;
-	return order ? order : (x->fingerprint > y->fingerprint) - (x->fingerprint < y->fingerprint);
+	return order ? order
+		     : (x->fingerprint > y->fingerprint) - (x->fingerprint < y->fingerprint);
 }
 
 /* ---- causes and rank ---- */
@@ -255,7 +263,8 @@ static int by_place(const void *a, const void *b)
 /* A lost store is one cause however it was reached; a flush or fence is one per way to it. */
 static uint64_t cause_key(const struct finding *f)
 {
-	return is_store(f) ? reading(f, KIND_COUNT, 1, false) : reading(f, f->kind, UINT_MAX, false);
+	return is_store(f) ? reading(f, KIND_COUNT, 1, false)
+			   : reading(f, f->kind, UINT_MAX, false);
 }
 
 static void group(struct result *result)
@@ -319,7 +328,8 @@ static void add_limits(struct result *result, const struct session *session)
 	if (session->lines.dropped)
 		result_limit(result, "out of memory for stores in flight: events were lost");
 	if (session->stacks.full)
-		result_limit(result, "too many different call stacks: some are shown without callers");
+		result_limit(result,
+			     "too many different call stacks: some are shown without callers");
 	if (session->images == SESSION_IMAGES)
 		result_limit(result, "too many processes: their mappings were not told apart");
 }

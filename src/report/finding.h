@@ -20,7 +20,7 @@ struct frame_info {
 
 struct site {
 	const char *role;
-	uint32_t thread; /* 0: not known */
+	uint32_t thread;          /* 0: not known */
 	struct frame_info *frame; /* innermost first */
 	unsigned frames;
 };
@@ -52,8 +52,8 @@ struct result {
 	bool complete;
 	char **limits;
 	size_t limit_count;
-	int exit_status; /* of the target; -1 if it died by a signal */
-	int signal;      /* 0 if it exited */
+	int exit_status;         /* of the target; -1 if it died by a signal */
+	int signal;              /* 0 if it exited */
 	struct finding *finding; /* ranked */
 	size_t findings;
 	unsigned causes;

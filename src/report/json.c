@@ -20,12 +20,12 @@ static json_t *frames_json(const struct site *site)
 	for (unsigned i = 0; i < site->frames; i++) {
 		const struct frame_info *frame = &site->frame[i];
 
-		json_array_append_new(list, json_pack("{s:o, s:i, s:o, s:o, s:I}", "file",
-						      text_or_null(frame->file), "line",
-						      (int)frame->line, "function",
-						      text_or_null(frame->function), "module",
-						      text_or_null(frame->module), "offset",
-						      (json_int_t)frame->offset));
+		json_array_append_new(list,
+				      json_pack("{s:o, s:i, s:o, s:o, s:I}", "file",
+						text_or_null(frame->file), "line", (int)frame->line,
+						"function", text_or_null(frame->function), "module",
+						text_or_null(frame->module), "offset",
+						(json_int_t)frame->offset));
 	}
 	return list;
 }
@@ -67,14 +67,13 @@ static json_t *finding_json(const struct finding *f)
 	snprintf(cause, sizeof(cause), "C%u", f->cause);
 	for (unsigned i = 0; i < f->sites; i++)
 		json_array_append_new(sites, site_json(&f->site[i]));
-	return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:I, s:o, s:n, s:I, s:s, s:o, s:n, s:b}",
-			 "id", f->id, "kind", kind_info(f->kind)->name, "severity",
-			 kind_severity(f->kind), "cause", cause, "message",
-			 text_or_null(f->message), "sites", sites, "address",
-			 f->map ? json_string(address) : json_null(), "size", (json_int_t)f->size,
-			 "object", object_json(f), "crash_point", "count", (json_int_t)f->count,
-			 "fingerprint", fingerprint, "fix", fix_json(f), "witness", "suppressed",
-			 0);
+	return json_pack(
+		"{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:I, s:o, s:n, s:I, s:s, s:o, s:n, s:b}", "id",
+		f->id, "kind", kind_info(f->kind)->name, "severity", kind_severity(f->kind),
+		"cause", cause, "message", text_or_null(f->message), "sites", sites, "address",
+		f->map ? json_string(address) : json_null(), "size", (json_int_t)f->size, "object",
+		object_json(f), "crash_point", "count", (json_int_t)f->count, "fingerprint",
+		fingerprint, "fix", fix_json(f), "witness", "suppressed", 0);
 }
 
 static json_t *stats_json(const struct result *r)

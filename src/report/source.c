@@ -120,7 +120,7 @@ static char *first_argument(const char *open)
 static char *checked(char *text)
 {
 	if (text && (strlen(text) > 60 || !strpbrk(text, "abcdefghijklmnopqrstuvwxyz"
-							  "ABCDEFGHIJKLMNOPQRSTUVWXYZ"))) {
+							 "ABCDEFGHIJKLMNOPQRSTUVWXYZ"))) {
 		free(text);
 		return NULL;
 	}

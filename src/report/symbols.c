@@ -98,11 +98,16 @@ static char *function_name(Dwarf_Die *die)
 	if (!linkage)
 		return strdup(name ? name : "?");
 	text = demangle(linkage);
-	for (char *p = text; *p; p++)
-		if (*p == '(' && strncmp(p, "(anonymous", 10) != 0) {
-			*p = 0;
-			break;
+	for (char *p = text; *p; p++) {
+		if (*p != '(' || strncmp(p, "(anonymous", 10) == 0)
+			continue;
+		if (strncmp(p, "()(", 3) == 0) { /* operator()(int) */
+			p++;
+			continue;
 		}
+		*p = 0;
+		break;
+	}
 	return text;
 }
 
@@ -176,8 +181,8 @@ static struct frame_info *add_frame(struct frames *frames, const char *module, u
 		if (!frames->list)
 			abort();
 	}
-	frames->list[frames->count] = (struct frame_info){ .module = (char *)module,
-							   .offset = offset };
+	frames->list[frames->count] =
+		(struct frame_info){ .module = (char *)module, .offset = offset };
 	return &frames->list[frames->count++];
 }
 

@@ -83,6 +83,8 @@ static void print_heading(FILE *out, const struct finding *f, uint64_t count,
 		print_place(out, &f->site[0].frame[0]);
 	else
 		fputs("(unknown place)", out);
+	if (f->site[0].frames && f->site[0].frame[0].column)
+		fprintf(out, ":%u", f->site[0].frame[0].column);
 	fprintf(out, ": %s%s%s [%s]: %s", colour, kind_info(f->kind)->name, style->off,
 		kind_severity(f->kind), f->message);
 	if (count > 1)

@@ -12,7 +12,7 @@ static const char *const flush_names[] = { "?", "clflush", "clflushopt", "clwb" 
 static const char *const fence_names[] = {
 	"?", "sfence", "mfence", "lfence", "rmw", "acquire", "release",
 };
-static const char *const orders[] = { "",        " relaxed", " acquire", " release",
+static const char *const orders[] = { "",         " relaxed", " acquire", " release",
 				      " acq_rel", " seq_cst", "",         "" };
 
 static void print_flags(FILE *out, uint32_t flags)
@@ -21,9 +21,9 @@ static void print_flags(FILE *out, uint32_t flags)
 		uint32_t flag;
 		const char *name;
 	} names[] = {
-		{ PERDURE_ATOMIC, " atomic" },     { PERDURE_VOLATILE, " volatile" },
-		{ PERDURE_NONTEMPORAL, " nt" },    { PERDURE_RMW, " rmw" },
-		{ PERDURE_BULK, " bulk" },         { PERDURE_ASM, " asm" },
+		{ PERDURE_ATOMIC, " atomic" },  { PERDURE_VOLATILE, " volatile" },
+		{ PERDURE_NONTEMPORAL, " nt" }, { PERDURE_RMW, " rmw" },
+		{ PERDURE_BULK, " bulk" },      { PERDURE_ASM, " asm" },
 	};
 
 	for (unsigned i = 0; i < sizeof(names) / sizeof(*names); i++)

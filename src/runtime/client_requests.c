@@ -44,8 +44,8 @@ static void flush(struct session_thread *thread, uint64_t address, uint64_t size
 	__perdure_inline.pending = thread->lines.flushes != 0;
 }
 
-static void handle(struct session_thread *thread, uint32_t request, uint64_t address,
-		   uint64_t size, const struct frame *frame)
+static void handle(struct session_thread *thread, uint32_t request, uint64_t address, uint64_t size,
+		   const struct frame *frame)
 {
 	struct lines *lines = &runtime_session->lines;
 

@@ -218,9 +218,8 @@ struct session_file *files_find(int fd, uint64_t size)
 		file = NULL;
 	}
 	if (!file && size)
-		file = add(session, fd, &status, (uint64_t)status.st_size > size
-							 ? (uint64_t)status.st_size
-							 : size);
+		file = add(session, fd, &status,
+			   (uint64_t)status.st_size > size ? (uint64_t)status.st_size : size);
 	if (locked)
 		spin_unlock(&session->lock);
 	return file;

@@ -10,7 +10,7 @@
 enum width { WIDTH_CHAR, WIDTH_SHORT, WIDTH_INT, WIDTH_LONG, WIDTH_LONG_DOUBLE };
 
 struct conversion {
-	char letter;     /* 0 at the end of the format */
+	char letter; /* 0 at the end of the format */
 	enum width width;
 	bool suppressed; /* scanf's * */
 	bool star_width, star_precision;

@@ -96,7 +96,7 @@ void hook_store(void *p, uint64_t value, uint32_t descriptor, const struct frame
 enum { OPEN_WRITES = 4, OPEN_LINES = 64 };
 struct open_write {
 	uint64_t address, size;
-	uint64_t locked;   /* one bit a line */
+	uint64_t locked; /* one bit a line */
 	char before[16]; /* PERDURE_IF_CHANGED: the bytes before */
 };
 static __thread struct {

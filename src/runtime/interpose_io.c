@@ -58,8 +58,8 @@ FILLS(int, getentropy, (void *p, size_t n), (p, n), p, result == 0 ? n : 0)
 FILLS(int, clock_gettime, (clockid_t c, struct timespec *p), (c, p), p,
       result == 0 ? sizeof(*p) : 0)
 FILLS(int, gettimeofday, (struct timeval * p, void *z), (p, z), p, result == 0 ? sizeof(*p) : 0)
-FILLS(time_t, time, (time_t * p), (p), p, p ? sizeof(*p) : 0)
-FILLS(char *, getcwd, (char *p, size_t n), (p, n), p, result && p ? strlen(p) + 1 : 0)
+FILLS(time_t, time, (time_t *p), (p), p, p ? sizeof(*p) : 0)
+FILLS(char *, getcwd, (char *p, size_t n), (p, n), p, result &&p ? strlen(p) + 1 : 0)
 FILLS(int, gethostname, (char *p, size_t n), (p, n), p, result == 0 ? strnlen(p, n) : 0)
 FILLS(int, stat, (const char *restrict path, struct stat *restrict p), (path, p), p,
       result == 0 ? sizeof(*p) : 0)
@@ -223,8 +223,7 @@ PUBLIC int __snprintf_chk(char *to, size_t n, int flag, size_t room, const char 
 	const struct frame *frame = FRAME;
 
 	(void)flag;
-	return WITH_ARGUMENTS(format,
-			      print_to(to, n < room ? n : room, format, arguments, frame));
+	return WITH_ARGUMENTS(format, print_to(to, n < room ? n : room, format, arguments, frame));
 }
 
 PUBLIC int __sprintf_chk(char *to, int flag, size_t room, const char *format, ...);
@@ -244,8 +243,7 @@ PUBLIC int __vsprintf_chk(char *to, int flag, size_t room, const char *format, v
 	return print_to(to, room < UNBOUNDED ? room : UNBOUNDED, format, arguments, FRAME);
 }
 
-static int print_file(FILE *file, const char *format, va_list arguments,
-		      const struct frame *frame)
+static int print_file(FILE *file, const char *format, va_list arguments, const struct frame *frame)
 {
 	format_loads(format, arguments, frame);
 	return REAL(vfprintf)(file, format, arguments);

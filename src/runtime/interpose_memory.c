@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 #include <wchar.h>
 
 /* ---- copies and fills: each line of PM is written in one step with its event ---- */
@@ -65,8 +66,8 @@ PUBLIC void *__perdure_memset(void *to, int byte, size_t n)
 }
 
 /*
- * memcpy and memset are called before this library is relocated and by the code that looks up
- * the real ones, so they cannot ask for those first.
+ * These are called before this library is relocated, and by the search for the real ones: until
+ * that is done, they work by themselves.
  */
 static void *(*real_memcpy)(void *, const void *, size_t);
 static void *(*real_memmove)(void *, const void *, size_t);
@@ -74,9 +75,9 @@ static void *(*real_memset)(void *, int, size_t);
 
 __attribute__((constructor(101))) static void find_real(void)
 {
-	real_memmove = (__typeof__(real_memmove))dlsym(RTLD_NEXT, "memmove");
-	real_memset = (__typeof__(real_memset))dlsym(RTLD_NEXT, "memset");
-	real_memcpy = (__typeof__(real_memcpy))dlsym(RTLD_NEXT, "memcpy");
+	real_memmove = (__typeof__(real_memmove))real_find("memmove");
+	real_memset = (__typeof__(real_memset))real_find("memset");
+	real_memcpy = (__typeof__(real_memcpy))real_find("memcpy");
 }
 
 static void *plain_copy(void *to, const void *from, size_t n)
@@ -212,11 +213,8 @@ PUBLIC char *strncat(char *to, const char *from, size_t n)
 
 PUBLIC void swab(const void *from, void *to, ssize_t n)
 {
-	void (*real)(const void *, void *, ssize_t) =
-		(__typeof__(real))dlsym(RTLD_NEXT, "swab");
-
 	event_load(from, n > 0 ? n : 0, FRAME);
-	real(from, to, n);
+	REAL(swab)(from, to, n);
 	event_stored(to, n > 1 ? n & ~(ssize_t)1 : 0, FRAME);
 }
 

@@ -27,7 +27,7 @@ static void fence(const struct frame *frame)
 	PUBLIC int name parameters                                                                 \
 	{                                                                                          \
 		int result = REAL(name) call;                                                      \
-		fence(FRAME);                                             \
+		fence(FRAME);                                                                      \
 		return result;                                                                     \
 	}                                                                                          \
 	struct ignore_semicolon
@@ -35,7 +35,7 @@ static void fence(const struct frame *frame)
 #define BEFORE(name, parameters, call)                                                             \
 	PUBLIC int name parameters                                                                 \
 	{                                                                                          \
-		fence(FRAME);                                             \
+		fence(FRAME);                                                                      \
 		return REAL(name) call;                                                            \
 	}                                                                                          \
 	struct ignore_semicolon
@@ -47,12 +47,12 @@ AFTER(pthread_mutex_timedlock, (pthread_mutex_t *restrict m, const struct timesp
 BEFORE(pthread_mutex_unlock, (pthread_mutex_t * m), (m));
 AFTER(pthread_rwlock_rdlock, (pthread_rwlock_t * l), (l));
 AFTER(pthread_rwlock_tryrdlock, (pthread_rwlock_t * l), (l));
-AFTER(pthread_rwlock_timedrdlock,
-      (pthread_rwlock_t *restrict l, const struct timespec *restrict t), (l, t));
+AFTER(pthread_rwlock_timedrdlock, (pthread_rwlock_t *restrict l, const struct timespec *restrict t),
+      (l, t));
 AFTER(pthread_rwlock_wrlock, (pthread_rwlock_t * l), (l));
 AFTER(pthread_rwlock_trywrlock, (pthread_rwlock_t * l), (l));
-AFTER(pthread_rwlock_timedwrlock,
-      (pthread_rwlock_t *restrict l, const struct timespec *restrict t), (l, t));
+AFTER(pthread_rwlock_timedwrlock, (pthread_rwlock_t *restrict l, const struct timespec *restrict t),
+      (l, t));
 BEFORE(pthread_rwlock_unlock, (pthread_rwlock_t * l), (l));
 AFTER(pthread_spin_lock, (pthread_spinlock_t * l), (l));
 AFTER(pthread_spin_trylock, (pthread_spinlock_t * l), (l));
@@ -69,38 +69,29 @@ BEFORE(mtx_unlock, (mtx_t * m), (m));
 
 /* pthread_spin_unlock is a plain store: it orders nothing. */
 
-/* Condition variables have two versions in libc; plain dlsym finds the ancient one. */
-#define REAL_CONDITION(name)                                                                       \
-	({                                                                                         \
-		static __typeof__(&name) real_;                                                    \
-		if (!real_)                                                                        \
-			real_ = (__typeof__(&name))dlvsym(RTLD_NEXT, #name, "GLIBC_2.3.2");        \
-		real_;                                                                             \
-	})
-
 PUBLIC int pthread_cond_wait(pthread_cond_t *restrict c, pthread_mutex_t *restrict m)
 {
 	fence(FRAME);
-	return REAL_CONDITION(pthread_cond_wait)(c, m);
+	return REAL(pthread_cond_wait)(c, m);
 }
 
 PUBLIC int pthread_cond_timedwait(pthread_cond_t *restrict c, pthread_mutex_t *restrict m,
 				  const struct timespec *restrict t)
 {
 	fence(FRAME);
-	return REAL_CONDITION(pthread_cond_timedwait)(c, m, t);
+	return REAL(pthread_cond_timedwait)(c, m, t);
 }
 
 PUBLIC int pthread_cond_signal(pthread_cond_t *c)
 {
 	fence(FRAME);
-	return REAL_CONDITION(pthread_cond_signal)(c);
+	return REAL(pthread_cond_signal)(c);
 }
 
 PUBLIC int pthread_cond_broadcast(pthread_cond_t *c)
 {
 	fence(FRAME);
-	return REAL_CONDITION(pthread_cond_broadcast)(c);
+	return REAL(pthread_cond_broadcast)(c);
 }
 
 /* ---- start ---- */

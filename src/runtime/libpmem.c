@@ -18,7 +18,7 @@ static void *instrumented(const char *name, void **cache)
 	static char none;
 
 	if (!*cache) {
-		void *real = dlsym(RTLD_NEXT, name);
+		void *real = real_find(name);
 
 		*cache = real && (!runtime_session || modules_instrumented(real)) ? real : &none;
 	}
@@ -222,7 +222,7 @@ void *pmem2_map_get_address(struct pmem2_map *map);
 	PUBLIC void *name(struct pmem2_map *map)                                                   \
 	{                                                                                          \
 		PASS_ON(name, map);                                                                \
-		PASS_ON_OUTSIDE(REAL(pmem2_map_get_address)(map), name, map);                            \
+		PASS_ON_OUTSIDE(REAL(pmem2_map_get_address)(map), name, map);                      \
 		return (void *)function;                                                           \
 	}                                                                                          \
 	struct ignore_semicolon

@@ -26,8 +26,8 @@ static bool has_perdure_note(const char *note, size_t size)
 	while (size > sizeof(ElfW(Nhdr))) {
 		const ElfW(Nhdr) *header = (const void *)note;
 		const char *name = note + sizeof(*header);
-		size_t length =
-			sizeof(*header) + align_note(header->n_namesz) + align_note(header->n_descsz);
+		size_t length = sizeof(*header) + align_note(header->n_namesz) +
+				align_note(header->n_descsz);
 
 		if (length > size)
 			return false;

@@ -21,12 +21,17 @@
 #define PUBLIC __attribute__((visibility("default")))
 #define HIDDEN __attribute__((visibility("hidden")))
 
+/* ---- real.c ---- */
+
+/* The next definition of a function after this library's; null if there is none. */
+HIDDEN void *real_find(const char *name);
+
 /* The next definition of a libc function that this library interposes. */
 #define REAL(name)                                                                                 \
 	({                                                                                         \
 		static __typeof__(&name) real_;                                                    \
 		if (__builtin_expect(!real_, 0))                                                   \
-			real_ = (__typeof__(&name))dlsym(RTLD_NEXT, #name);                        \
+			real_ = (__typeof__(&name))real_find(#name);                               \
 		real_;                                                                             \
 	})
 

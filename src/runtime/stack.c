@@ -11,8 +11,8 @@
 enum { WALK_MAX = 4096 };
 
 /* The code of the two callers below: where every complete stack ends. */
-__attribute__((noinline)) int stack_call_main(int (*main_function)(int, char **, char **),
-					      int argc, char **argv, char **envp)
+__attribute__((noinline)) int stack_call_main(int (*main_function)(int, char **, char **), int argc,
+					      char **argv, char **envp)
 {
 	int status = main_function(argc, argv, envp);
 

@@ -21,8 +21,7 @@
 
 static const uint64_t page = 4096;
 
-static void *raw_mmap(void *address, size_t length, int protection, int flags, int fd,
-		      off_t offset)
+static void *raw_mmap(void *address, size_t length, int protection, int flags, int fd, off_t offset)
 {
 	return (void *)syscall(SYS_mmap, address, length, protection, flags, fd, offset);
 }
@@ -165,24 +164,27 @@ static void *map_pm(void *hint, size_t length, int protection, int flags, int fd
 	void *result;
 
 	if (flags & (MAP_FIXED | MAP_FIXED_NOREPLACE) && !in_window(hint)) {
-		session_limit(runtime_session, thread_owner(),
-			      "a PM file was mapped with MAP_FIXED outside Perdure's window: accesses "
-			      "to that mapping were not seen");
+		session_limit(
+			runtime_session, thread_owner(),
+			"a PM file was mapped with MAP_FIXED outside Perdure's window: accesses "
+			"to that mapping were not seen");
 		return raw_mmap(hint, length, protection, flags, fd, offset);
 	}
 	if (flags & (MAP_FIXED | MAP_FIXED_NOREPLACE))
 		files_place(fd, (uint64_t)hint - offset, offset + size);
 	file = files_find(fd, offset + size);
 	if (!file || offset + size > file->reserved) {
-		session_limit(runtime_session, thread_owner(),
-			      "a PM file did not fit into Perdure's window: accesses to it were not seen");
+		session_limit(
+			runtime_session, thread_owner(),
+			"a PM file did not fit into Perdure's window: accesses to it were not seen");
 		return raw_mmap(hint, length, protection, flags, fd, offset);
 	}
 	start = file->base + offset;
 	if (flags & (MAP_FIXED | MAP_FIXED_NOREPLACE) && (uint64_t)hint != start) {
-		session_limit(runtime_session, thread_owner(),
-			      "a PM file was mapped with MAP_FIXED inside another one: persistence is "
-			      "followed by address there");
+		session_limit(
+			runtime_session, thread_owner(),
+			"a PM file was mapped with MAP_FIXED inside another one: persistence is "
+			"followed by address there");
 		start = (uint64_t)hint;
 	}
 	result = map_file(start, size, protection, flags, fd, offset);
@@ -207,8 +209,7 @@ static void *reserve(size_t length, int flags)
 static void *map_any(void *address, size_t length, int protection, int flags, int fd, off_t offset,
 		     const struct frame *frame)
 {
-	bool shared = (flags & MAP_TYPE) == MAP_SHARED ||
-		      (flags & MAP_TYPE) == MAP_SHARED_VALIDATE;
+	bool shared = (flags & MAP_TYPE) == MAP_SHARED || (flags & MAP_TYPE) == MAP_SHARED_VALIDATE;
 
 	if (runtime_session && flags & MAP_ANONYMOUS && !(protection & PROT_WRITE) && length &&
 	    !(flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) && modules_is_libpmem(frame))

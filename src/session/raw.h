@@ -22,7 +22,7 @@ struct raw_finding {
 	uint64_t address; /* of the first occurrence */
 	uint64_t size;
 	uint64_t count;
-	uint64_t event; /* of the last occurrence: several lines of one store are one occurrence */
+	uint64_t event;  /* of the last occurrence: several lines of one store are one occurrence */
 	uint32_t folded; /* other stacks were counted here because the table was full */
 };
 

@@ -74,9 +74,10 @@ struct session *session_create(int *fd, char *error, size_t error_size)
 	_Static_assert(sizeof(struct session) < 64 * MIB, "the fixed part has outgrown its place");
 	*fd = memfd_create("perdure-session", MFD_CLOEXEC);
 	if (*fd < 0 || ftruncate(*fd, session_size) < 0) {
-		snprintf(error, error_size,
-			 "cannot create %llu GiB of sparse shared memory: %s (a limit on file sizes?)",
-			 session_size / GIB, strerror(errno));
+		snprintf(
+			error, error_size,
+			"cannot create %llu GiB of sparse shared memory: %s (a limit on file sizes?)",
+			session_size / GIB, strerror(errno));
 		return NULL;
 	}
 	session = map_session(*fd);
@@ -150,8 +151,7 @@ void session_end_image(struct session *session, struct lines_thread *judge, uint
 		if (!range->file || range->image != image)
 			continue;
 		if (!mapped_elsewhere(session, range))
-			lines_lose(&session->lines, judge, range->start,
-				   range->end - range->start);
+			lines_lose(&session->lines, judge, range->start, range->end - range->start);
 		range->file = 0;
 	}
 	if (locked)

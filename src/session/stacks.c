@@ -63,7 +63,8 @@ uint32_t stacks_add(struct stacks *stacks, uint32_t image, const uintptr_t *fram
 	uint32_t number;
 
 	*added = 0;
-	number = find_or_add(stacks, hash_frames(image, frames, depth), image, frames, depth, added);
+	number =
+		find_or_add(stacks, hash_frames(image, frames, depth), image, frames, depth, added);
 	if (number || depth <= 1)
 		return number;
 	/* No room for another path: the place itself is still worth knowing. */

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""perdure run as a user meets it: options, statuses, endings, and what it leaves behind."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import time
+import unittest
+
+from support import TOOLS, TestCase
+
+
+def processes_named(name):
+    found = []
+    for path in pathlib.Path("/proc").glob("[0-9]*/comm"):
+        try:
+            if path.read_text().strip() == name:
+                found.append(path.parent.name)
+        except OSError:
+            pass
+    return found
+
+
+class Options(TestCase):
+    def test_help_and_version(self):
+        self.assertIn("--pm", self.run_tool("--help").stdout)
+        self.assertIn("--pm", self.run_tool("run", "--help").stdout)
+        self.assertRegex(self.run_tool("--version").stdout, r"perdure \d")
+
+    def test_bad_usage(self):
+        self.assertIn("did you mean --model", self.run_tool("run", "--modle", "x", "y", status=2).stderr)
+        self.assertIn("px86 or eadr", self.run_tool("run", "--model", "x86", "y", status=2).stderr)
+        self.assertIn("needs a value", self.run_tool("run", "--pm", status=2).stderr)
+        self.assertIn("takes no value", self.run_tool("run", "--quiet=1", "x", status=2).stderr)
+        self.assertIn("did you mean missing-flush",
+                      self.run_tool("run", "--disable", "mising-flush", "x", status=2).stderr)
+        self.assertIn("which program", self.run_tool("run", status=2).stderr)
+        self.assertIn("did you mean run", self.run_tool("rum", status=2).stderr)
+        self.assertIn("perdure --help", self.run_tool(status=2).stderr)
+        self.run_tool("run", "--max-time", "soon", "x", status=2)
+        self.run_tool("run", "--error-exitcode", "256", "x", status=2)
+
+    def test_program_cannot_run(self):
+        self.assertIn("No such file", self.run_tool("run", "./missing", status=3).stderr)
+        self.write("plain", "text")
+        self.assertIn("Permission denied", self.run_tool("run", "./plain", status=3).stderr)
+        self.assertIn("directory", self.run_tool("run", "/tmp", status=3).stderr)
+        os.chmod(self.write("script", "echo hello\n"), 0o700)
+        self.assertIn("#!", self.run_tool("run", "./script", status=3).stderr)
+
+    def test_nothing_to_see(self):
+        self.build_ends()
+        result = self.run_tool("run", "--pm", "other", "./ends", "pool", status=3)
+        self.assertIn("mapped no persistent memory", result.stderr)
+        self.assertIn(str(self.directory / "pool"), result.stderr)
+        result = self.run_tool("run", "true", status=3)
+        self.assertIn("--pm-heap", result.stderr)
+
+    def test_not_instrumented(self):
+        self.build_ends()
+        subprocess.run(["gcc", "-w", "-I", pathlib.Path(__file__).resolve().parent.parent / "programs",
+                        "ends.c", "-o", "plain"], cwd=self.directory, check=True)
+        result = self.run_tool("run", "--pm", "pool", "./plain", "pool", status=3)
+        self.assertIn("not built with perdure-cc", result.stderr)
+
+
+class Run(TestCase):
+    def setUp(self):
+        super().setUp()
+        self.build_ends()
+
+    def test_statuses(self):
+        self.run_tool("run", "--pm", "pool", "./ends", "pool", status=0)
+        self.run_tool("run", "--pm", "pool", "./ends", "pool", "lose", status=1)
+        self.run_tool("run", "--pm", "pool", "--error-exitcode", "9", "./ends", "pool", "lose", status=9)
+        self.run_tool("run", "--pm", "pool", "--json", "result.json", "./ends", "pool", "status")
+        self.assertEqual(self.load()["target"], {"exit": 7, "signal": None})
+
+    def test_glob_forms(self):
+        for glob in ("pool", "po*", str(self.directory / "pool"), "*/pool", "./pool"):
+            path = "./pool" if glob == "./pool" else "pool"
+            self.run_tool("run", "--pm", glob, "./ends", path, "lose", status=1)
+
+    def test_output_is_untouched(self):
+        result = self.run_tool("run", "--quiet", "--pm", "pool", "./ends", "pool", "lose", status=1)
+        self.assertEqual((result.stdout, result.stderr), ("out\n", "err\n"))
+
+    def test_file_holds_the_result(self):
+        self.run_tool("run", "--pm", "pool", "./ends", "pool")
+        self.assertEqual((self.directory / "pool").read_bytes()[:8], bytes([42] + [0] * 7))
+
+    def test_json(self):
+        self.run_tool("run", "--pm", "pool", "--json", "result.json", "./ends", "pool", "lose", status=1)
+        result = self.load()
+        self.assertEqual((result["version"], result["tool"], result["engine"]), (1, "perdure", "run"))
+        self.assertEqual(result["command"], ["./ends", "pool", "lose"])
+        self.assertTrue(result["complete"])
+        finding = result["findings"][0]
+        self.assertEqual(set(finding), {
+            "id", "kind", "severity", "cause", "message", "sites", "address", "size", "object",
+            "crash_point", "count", "fingerprint", "fix", "witness", "suppressed"})
+        self.assertEqual((finding["kind"], finding["size"]), ("missing-flush", 8))
+        self.assertEqual(finding["object"], {"map": str(self.directory / "pool"), "offset": 0,
+                                             "field": "p[0]"})
+        site = finding["sites"][0]
+        self.assertEqual((site["role"], site["file"], site["function"]), ("store", "ends.c", "main"))
+        self.assertEqual(set(site), {"role", "file", "line", "column", "function", "stack", "thread"})
+        self.assertIn("flush 8 bytes at `p[0]` after line", finding["fix"]["text"])
+
+    def test_fingerprint_survives_shifted_lines(self):
+        prints = []
+        for shift in ("", "\n\n/* shifted */\n"):
+            source = (self.directory / "ends.c").read_text()
+            self.write("ends.c", shift + source)
+            self.compile("-O1", "-I", pathlib.Path(__file__).resolve().parent.parent / "programs",
+                         "ends.c", "-o", "ends")
+            self.run_tool("run", "--pm", "pool", "--json", "result.json", "./ends", "pool", "lose", status=1)
+            prints.append(self.load()["findings"][0]["fingerprint"])
+        self.assertEqual(prints[0], prints[1])
+
+    def test_full_disk(self):
+        result = self.run_tool("run", "--pm", "pool", "--json", "/dev/full", "./ends", "pool", status=3)
+        self.assertIn("No space left", result.stderr)
+        result = self.run_tool("run", "--pm", "pool", "--json", "missing/x", "./ends", "pool", status=3)
+        self.assertIn("cannot write missing/x", result.stderr)
+
+    def test_killed(self):
+        result = self.run_tool("run", "--pm", "pool", "--json", "result.json", "./ends", "pool",
+                               "lose,kill", status=1)
+        self.assertIn("signal 9", result.stderr)
+        self.assertEqual(self.load()["target"], {"exit": None, "signal": 9})
+
+    def test_budgets(self):
+        result = self.run_tool("run", "--pm", "pool", "--max-time", "0.3", "./ends", "pool", "sleep", status=4)
+        self.assertIn("--max-time", result.stderr)
+        self.run_tool("run", "--pm", "pool", "--max-time", "0.3", "./ends", "pool", "sleep,lose", status=1)
+        self.assertIn("--timeout", self.run_tool("run", "--pm", "pool", "--timeout", "1", "./ends",
+                                                 "pool", "spin", status=4).stderr)
+        self.assertIn("--max-memory", self.run_tool("run", "--pm", "pool", "--max-memory", "200",
+                                                    "./ends", "pool", "eat", status=4).stderr)
+        self.assertEqual(processes_named("ends"), [])
+
+    def test_left_behind_child_is_waited_for(self):
+        self.run_tool("run", "--pm", "pool", "--json", "result.json", "./ends", "pool", "daemon", status=1)
+        self.assertEqual(self.load()["findings"][0]["kind"], "missing-flush")
+        self.assertEqual(processes_named("ends"), [])
+
+    def test_interrupted(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            process = subprocess.Popen(
+                [TOOLS / "perdure", "run", "--pm", "pool", "./ends", "pool", "lose,sleep"],
+                cwd=self.directory, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                start_new_session=True)
+            process.stdout.readline()
+            time.sleep(0.2)
+            os.killpg(process.pid, number)
+            _, errors = process.communicate(timeout=20)
+            self.assertEqual(process.returncode, 1, errors)
+            self.assertIn("missing-flush", errors)
+            self.assertEqual(processes_named("ends"), [])
+
+    def test_shell_script_as_target(self):
+        os.chmod(self.write("script", "#!/bin/sh\n./ends pool lose\n./ends pool\n"), 0o700)
+        self.run_tool("run", "--pm", "pool", "--json", "result.json", "./script", status=1)
+        self.assertEqual(len(self.load()["findings"]), 1)
+
+    def test_two_at_once(self):
+        running = [subprocess.Popen([TOOLS / "perdure", "run", "--quiet", "--pm", "p*", "./ends", pool, "lose"],
+                                    cwd=self.directory, stdout=subprocess.DEVNULL,
+                                    stderr=subprocess.DEVNULL) for pool in ("p1", "p2")]
+        self.assertEqual([process.wait(20) for process in running], [1, 1])
+
+    def test_nothing_is_left(self):
+        before = set(os.listdir("/tmp"))
+        self.run_tool("run", "--pm", "pool", "--trace", "events", "./ends", "pool", "lose", status=1)
+        left = {name for name in set(os.listdir("/tmp")) - before if name.startswith("perdure")}
+        self.assertEqual(left, set())
+        trace = (self.directory / "events").read_text()
+        self.assertRegex(trace, r"store 0x200000000000 8 @ ends.c:\d+ main")
+
+
+class OptionsInEnvironment(TestCase):
+    """PERDURE_OPTIONS: somebody else's test runner starts the program."""
+
+    def setUp(self):
+        super().setUp()
+        self.build_ends()
+
+    def start(self, options, *words, status):
+        result = subprocess.run(["./ends", *words], cwd=self.directory, capture_output=True, text=True,
+                                env={**os.environ, "PERDURE_OPTIONS": options}, timeout=30)
+        self.assertEqual(result.returncode, status, result.stderr)
+        return result
+
+    def test_without_anything(self):
+        result = subprocess.run(["./ends", "pool"], cwd=self.directory, capture_output=True, text=True)
+        self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "out\n", "err\n"))
+
+    def test_report(self):
+        result = self.start("--pm pool --json r.%p.json", "pool", "lose,status", status=7)
+        self.assertIn("missing-flush", result.stderr)
+        self.assertEqual(result.stdout, "out\n")
+        self.assertEqual(len(list(self.directory.glob("r.*.json"))), 1)
+
+    def test_error_exitcode(self):
+        self.start("--pm pool --error-exitcode 33", "pool", "lose", status=33)
+        self.start("--pm pool --error-exitcode 33", "pool", status=0)
+
+    def test_killed(self):
+        result = self.start("--pm pool", "pool", "lose,kill", status=-9)
+        self.assertIn("missing-flush", result.stderr)
+
+    def test_bad_options(self):
+        result = self.start("--mp pool", "pool", status=0)
+        self.assertIn("did you mean --pm", result.stderr)
+        self.assertEqual(result.stdout, "out\n")
+
+
+if __name__ == "__main__":
+    unittest.main()
