@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -144,11 +145,14 @@ static bool write_reports(const struct options *options, const struct result *re
 }
 
 /* Judges what is left, reports, and says with what status to end. */
-static int finish(const struct options *options, struct session *session, struct result *result,
-		  const char *budget, pid_t pid)
+static int finish(const struct options *options, struct session *session, int session_fd,
+		  struct result *result, const char *budget, pid_t pid)
 {
 	bool empty, written;
+	struct stat status;
 
+	if (fstat(session_fd, &status) == 0)
+		result->session_bytes = status.st_blocks * 512ull;
 	session_judge_rest(session);
 	result_collect(result, session);
 	result->complete = !budget;
@@ -210,7 +214,7 @@ int command_run(char **words)
 	result.exit_status = end.exit_status;
 	result.signal = end.signal;
 	result.seconds = now() - started;
-	return finish(&options, session, &result, end.interrupted ? "Ctrl-C" : end.budget,
+	return finish(&options, session, fd, &result, end.interrupted ? "Ctrl-C" : end.budget,
 		      getpid());
 }
 
@@ -285,7 +289,7 @@ int command_watch(char **words)
 	/* A program without PM under a test runner is nothing to complain about. */
 	if (!session->pm_mapped)
 		options.quiet = true;
-	status = finish(&options, session, &result, NULL, pid);
+	status = finish(&options, session, fd, &result, NULL, pid);
 	answer.override_status = options.error_status && status == options.error_status;
 	answer.status = options.error_status;
 	if (waits && write(channel, &answer, sizeof(answer)) < 0)

@@ -59,6 +59,7 @@ struct result {
 	unsigned causes;
 	uint64_t loads, stores, flushes, fences;
 	unsigned threads;
+	uint64_t session_bytes; /* memory that the analysis itself took */
 	double seconds;
 };
 

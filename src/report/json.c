@@ -80,11 +80,12 @@ static json_t *stats_json(const struct result *r)
 {
 	uint64_t events = r->loads + r->stores + r->flushes + r->fences;
 
-	return json_pack("{s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:I, s:i, s:f}", "executions", 1,
-			 "crash_points", 0, "memo_hits", 0, "vacuous_recoveries", 0, "events",
-			 (json_int_t)events, "loads", (json_int_t)r->loads, "stores",
+	return json_pack("{s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:I, s:i, s:I, s:f}",
+			 "executions", 1, "crash_points", 0, "memo_hits", 0, "vacuous_recoveries",
+			 0, "events", (json_int_t)events, "loads", (json_int_t)r->loads, "stores",
 			 (json_int_t)r->stores, "flushes", (json_int_t)r->flushes, "fences",
-			 (json_int_t)r->fences, "threads", (int)r->threads, "seconds", r->seconds);
+			 (json_int_t)r->fences, "threads", (int)r->threads, "session_bytes",
+			 (json_int_t)r->session_bytes, "seconds", r->seconds);
 }
 
 static json_t *result_json(const struct result *r)

@@ -97,7 +97,9 @@ static char *expression_before(const char *start, const char *end)
 			break;
 		}
 	}
-	return depth > 0 ? NULL : trimmed(p, end);
+	if (depth > 0 || (*p == '(' && p > start && p[-1] == '>')) /* a cast of C++ */
+		return NULL;
+	return trimmed(p, end);
 }
 
 static char *first_argument(const char *open)

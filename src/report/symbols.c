@@ -298,7 +298,7 @@ static bool is_runtime(const char *path)
 {
 	const char *name = strrchr(path, '/');
 
-	return name && strcmp(name, "/libperdure.so") == 0;
+	return name && strncmp(name, "/libperdure", 11) == 0;
 }
 
 static void resolve(const struct session *session, uint32_t stack, struct site *site)

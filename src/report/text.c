@@ -195,8 +195,9 @@ int write_text(FILE *out, const struct result *result, bool colour)
 int write_stats(FILE *out, const struct result *result)
 {
 	fprintf(out,
-		"perdure: loads %lu, stores %lu, flushes %lu, fences %lu, threads %u, seconds %.2f\n",
+		"perdure: loads %lu, stores %lu, flushes %lu, fences %lu, threads %u, memory %.1f MiB, "
+		"seconds %.2f\n",
 		result->loads, result->stores, result->flushes, result->fences, result->threads,
-		result->seconds);
+		result->session_bytes / 1048576.0, result->seconds);
 	return fflush(out) == EOF ? -1 : 0;
 }

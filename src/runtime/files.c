@@ -17,6 +17,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "heap/heap.h"
 #include "model/spin.h"
 
 #ifndef STATX_ATTR_DAX
@@ -25,7 +26,7 @@
 
 #define GIB (1ull << 30)
 /* The upper quarter of the window is for the heap. */
-#define FILES_END (SESSION_WINDOW + SESSION_WINDOW_SIZE / 4 * 3)
+#define FILES_END HEAP_BASE
 
 /* ---- paths as the program gave them ---- */
 
@@ -280,4 +281,50 @@ void files_release(uint64_t start, uint64_t end)
 		if (session->file[i].base >= start && session->file[i].base < end)
 			return;
 	session->window_used = start - SESSION_WINDOW;
+}
+
+/* ---- the heap as a file ---- */
+
+void __perdure_heap_grown(uint64_t used)
+{
+	struct session *session = runtime_session;
+	struct session_file *file = NULL;
+	bool locked;
+
+	if (!session)
+		return;
+	locked = spin_lock(&session->lock, thread_owner());
+	for (uint32_t i = 0; i < session->files && !file; i++)
+		if (session->file[i].heap)
+			file = &session->file[i];
+	if (!file && session->files < SESSION_FILES) {
+		file = &session->file[session->files++];
+		*file = (struct session_file){
+			.base = HEAP_BASE,
+			.reserved = HEAP_SIZE,
+			.heap = true,
+			.path = "heap",
+		};
+		session->pm_mapped++;
+	}
+	if (file && used > file->used)
+		file->used = used;
+	if (locked)
+		spin_unlock(&session->lock);
+}
+
+void __perdure_heap_freed(void *p, size_t size)
+{
+	struct session_thread *thread = thread_enter();
+
+	if (!thread)
+		return;
+	lines_forget(&runtime_session->lines, &thread->lines, (uintptr_t)p, size);
+	thread_leave();
+}
+
+void files_note_heap(void)
+{
+	if (__perdure_heap_used && __perdure_heap_used())
+		__perdure_heap_grown(__perdure_heap_used());
 }

@@ -62,6 +62,7 @@ static void attach(const char *path)
 	runtime_wants_loads = session->options.trace;
 	pthread_atfork(NULL, NULL, after_fork_in_child);
 	window_end_dead_images();
+	files_note_heap();
 }
 
 /*

@@ -146,6 +146,8 @@ HIDDEN void files_place(int fd, uint64_t base, uint64_t size);
 HIDDEN uint64_t files_reserve(uint64_t size);
 /* Gives an unused reservation back if it was the last one. The session's lock is held. */
 HIDDEN void files_release(uint64_t start, uint64_t end);
+/* --pm-heap: what the heap used before the runtime started. */
+HIDDEN void files_note_heap(void);
 
 /* ---- trace.c ---- */
 
