@@ -3,7 +3,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <spawn.h>
 #include <stdarg.h>
@@ -112,17 +111,14 @@ void arguments_expand(struct arguments *arguments, char **argv)
 		expand_one(arguments, *p, 0);
 }
 
-int arguments_run(const struct arguments *arguments, const char *program, int silent)
+int arguments_run(const struct arguments *arguments, const char *program, int errors)
 {
 	posix_spawn_file_actions_t actions;
 	int status, error;
 	pid_t child;
 
 	posix_spawn_file_actions_init(&actions);
-	if (silent) {
-		posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
-		posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
-	}
+	posix_spawn_file_actions_adddup2(&actions, errors, STDERR_FILENO);
 	error = posix_spawn(&child, program, &actions, NULL, arguments->list, environ);
 	posix_spawn_file_actions_destroy(&actions);
 	if (error) {

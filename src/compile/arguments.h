@@ -17,8 +17,11 @@ void arguments_addf(struct arguments *arguments, const char *format, ...)
 /* Adds argv[1…], with every readable @file replaced by what it contains, quoted as GNU tools do. */
 void arguments_expand(struct arguments *arguments, char **argv);
 
-/* Runs a program and waits; the exit status as a shell would give it. -1: it did not start. */
-int arguments_run(const struct arguments *arguments, const char *program, int silent);
+/*
+ * Runs a program and waits; the exit status as a shell would give it. -1: it did not start. Its
+ * standard error goes to the descriptor `errors`.
+ */
+int arguments_run(const struct arguments *arguments, const char *program, int errors);
 
 /* The directory of this executable, without the last path component. Allocated. */
 char *arguments_own_directory(void);

@@ -85,29 +85,73 @@ static int memory_file(const char *name)
 	return fd;
 }
 
-static int compile_to_bitcode(struct step *step, int fd)
+/* The first step with further flags, its messages going to `errors`. */
+static int run_front_end(const struct step *step, const struct arguments *flags, int fd, int errors)
 {
 	struct arguments command = { 0 };
-	int status;
 
-	for (size_t i = 0; i < step->given->count; i++) {
+	arguments_add(&command, step->given->list[0]);
+	arguments_add(&command, "-cc1");
+	arguments_add(&command, "-disable-llvm-passes");
+	arguments_add(&command, "-disable-O0-optnone");
+	arguments_add(&command, "-fno-temp-file");
+	for (size_t i = 0; i < flags->count; i++)
+		arguments_add(&command, flags->list[i]);
+	for (size_t i = 2; i < step->given->count; i++) {
 		if (i == step->action)
 			arguments_add(&command, "-emit-llvm-bc");
 		else if (i == step->output)
 			arguments_addf(&command, "/proc/self/fd/%d", fd);
 		else
 			arguments_add(&command, step->given->list[i]);
-		if (i == 0) {
-			arguments_add(&command, "-cc1");
-			arguments_add(&command, "-disable-llvm-passes");
-			arguments_add(&command, "-disable-O0-optnone");
-			arguments_add(&command, "-fno-temp-file");
-			i++;
-		}
 	}
-	status = arguments_run(&command, step->clang, false);
-	if (status > 0)
-		hints_print(&command, step->clang);
+	return arguments_run(&command, step->clang, errors);
+}
+
+static char *read_all(int fd)
+{
+	off_t size = lseek(fd, 0, SEEK_END);
+	char *text = calloc(1, size + 1);
+
+	if (!text || pread(fd, text, size, 0) != size)
+		abort();
+	return text;
+}
+
+static bool wants_errors(const struct step *step)
+{
+	for (size_t i = 1; i < step->given->count; i++)
+		if (strcmp(step->given->list[i], "-Werror") == 0)
+			return true;
+	return false;
+}
+
+/* Old C gets a second chance with what gcc would accept. */
+static int compile_to_bitcode(const struct step *step, int fd)
+{
+	int errors = memory_file("perdure-messages"), again = memory_file("perdure-messages");
+	const char *language = step->given->list[step->language];
+	struct arguments flags = { 0 };
+	int status = run_front_end(step, &flags, fd, errors);
+	char *messages = read_all(errors);
+	bool accepted = false;
+
+	if (status > 0 && strncmp(language, "c++", 3) != 0 && !wants_errors(step) &&
+	    hints_flags(messages, &flags) && run_front_end(step, &flags, fd, again) == 0) {
+		char *warnings = read_all(again);
+
+		accepted = true;
+		status = 0;
+		fputs(warnings, stderr);
+		free(warnings);
+	} else {
+		fputs(messages, stderr);
+	}
+	if (status > 0 || accepted)
+		hints_print(messages, accepted);
+	free(messages);
+	close(errors);
+	close(again);
 	return status;
 }
 
@@ -184,7 +228,7 @@ static int generate_code(struct step *step, int fd)
 		else
 			arguments_add(&command, step->given->list[i]);
 	}
-	return arguments_run(&command, step->clang, false);
+	return arguments_run(&command, step->clang, STDERR_FILENO);
 }
 
 int main(int argc, char **argv)

@@ -1,75 +1,116 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "compile/hints.h"
 
-#include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
-static const struct {
+static const struct hint {
 	const char *text; /* in clang's message */
-	const char *flag;
+	const char *flag; /* what helps */
+	bool gcc_accepts; /* by default, so it is given */
 } hints[] = {
-	{ "[-Wimplicit-function-declaration]", "-Wno-error=implicit-function-declaration" },
-	{ "[-Wimplicit-int]", "-Wno-error=implicit-int" },
-	{ "[-Wint-conversion]", "-Wno-error=int-conversion" },
+	{ "[-Wimplicit-function-declaration]", "-Wno-error=implicit-function-declaration", true },
+	{ "[-Wimplicit-int]", "-Wno-error=implicit-int", true },
+	{ "[-Wint-conversion]", "-Wno-error=int-conversion", true },
 	{ "[-Wincompatible-function-pointer-types]",
-	  "-Wno-error=incompatible-function-pointer-types" },
-	{ "[-Wreturn-mismatch]", "-Wno-error=return-mismatch" },
-	{ "[-Wreturn-type]", "-Wno-error=return-type" },
-	{ "[-Wc++11-narrowing]", "-Wno-c++11-narrowing" },
-	{ "[-Wregister]", "-Wno-register" },
-	{ "[-Wreserved-user-defined-literal]", "-Wno-reserved-user-defined-literal" },
-	{ "-fheinous-gnu-extensions", "-fheinous-gnu-extensions" },
-	{ "always_inline function", "-march=native (or the -m flag that the message names)" },
-	{ "function definition is not allowed here", "nothing: gcc's nested functions do not exist "
-						     "in clang; move the function out" },
+	  "-Wno-error=incompatible-function-pointer-types", true },
+	{ "[-Wreturn-mismatch]", "-Wno-error=return-mismatch", true },
+	{ "[-Wreturn-type]", "-Wno-error=return-type", true },
+	{ "-fheinous-gnu-extensions", "-fheinous-gnu-extensions", true },
+	{ "[-Wc++11-narrowing]", "-Wno-c++11-narrowing", false },
+	{ "[-Wregister]", "-Wno-register", false },
+	{ "[-Wreserved-user-defined-literal]", "-Wno-reserved-user-defined-literal", false },
+	{ "always_inline function", "-march=native (or the -m flag that the message names)", false },
+	{ "function definition is not allowed here",
+	  "nothing: clang has no nested functions as gcc has; move the function out", false },
 };
+enum { HINTS = sizeof(hints) / sizeof(*hints) };
 
-/* The compiler's messages, by running it once more with its standard error kept. */
-static char *messages(const struct arguments *command, const char *clang)
+/* The hint for a line that is an error; null if there is none. */
+static const struct hint *find(const char *line, size_t length)
 {
-	int fd = memfd_create("perdure-messages", MFD_CLOEXEC), saved = dup(STDERR_FILENO);
-	char *text = NULL;
-	off_t size;
-
-	if (fd < 0 || saved < 0)
-		return NULL;
-	dup2(fd, STDERR_FILENO);
-	arguments_run(command, clang, false);
-	dup2(saved, STDERR_FILENO);
-	close(saved);
-	size = lseek(fd, 0, SEEK_END);
-	text = size > 0 ? calloc(1, size + 1) : NULL;
-	if (text && pread(fd, text, size, 0) != size)
-		*text = 0;
-	close(fd);
-	return text;
+	for (int i = 0; i < HINTS; i++)
+		if (memmem(line, length, hints[i].text, strlen(hints[i].text)))
+			return &hints[i];
+	return NULL;
 }
 
-void hints_print(const struct arguments *command, const char *clang)
+/* Calls `visit` for each line with an error; colours may surround the word. */
+static void each_error(const char *messages, void (*visit)(const struct hint *, void *),
+		       void *argument)
 {
-	char *text = messages(command, clang);
+	while (*messages) {
+		const char *end = strchrnul(messages, '\n');
+		size_t length = end - messages;
 
-	for (size_t i = 0; text && i < sizeof(hints) / sizeof(*hints); i++) {
-		const char *at = strstr(text, hints[i].text);
-
-		/* Only where it was an error: "error: … [-Wfoo]". */
-		while (at) {
-			const char *line = at;
-
-			while (line > text && line[-1] != '\n')
-				line--;
-			if (memmem(line, at - line, "error:", 6)) {
-				fprintf(stderr,
-					"perdure-cc: note: gcc accepts this; with clang it helps to add: %s\n",
-					hints[i].flag);
-				break;
-			}
-			at = strstr(at + 1, hints[i].text);
-		}
+		if (memmem(messages, length, "error: ", 7))
+			visit(find(messages, length), argument);
+		messages = *end ? end + 1 : end;
 	}
-	free(text);
+}
+
+struct collection {
+	bool seen[HINTS];
+	bool other; /* an error that no flag would cure */
+};
+
+static void collect(const struct hint *hint, void *argument)
+{
+	struct collection *collection = argument;
+
+	if (hint)
+		collection->seen[hint - hints] = true;
+	if (!hint || !hint->gcc_accepts)
+		collection->other = true;
+}
+
+bool hints_flags(const char *messages, struct arguments *flags)
+{
+	struct collection collection = { 0 };
+
+	each_error(messages, collect, &collection);
+	if (collection.other)
+		return false;
+	for (int i = 0; i < HINTS; i++)
+		if (collection.seen[i])
+			arguments_add(flags, hints[i].flag);
+	return flags->count > 0;
+}
+
+/* Warnings that only clang has, made errors by -Werror: "[-Werror,-Wname]". */
+static void print_promoted(const char *messages)
+{
+	static const char mark[] = "[-Werror,-W";
+	struct arguments seen = { 0 };
+
+	for (const char *at = messages; (at = strstr(at, mark)); at++) {
+		const char *name = at + strlen(mark);
+		size_t length = strcspn(name, "]\n"), i;
+
+		for (i = 0; i < seen.count; i++)
+			if (strlen(seen.list[i]) == length && !strncmp(seen.list[i], name, length))
+				break;
+		if (i < seen.count)
+			continue;
+		arguments_addf(&seen, "%.*s", (int)length, name);
+		fprintf(stderr,
+			"perdure-cc: note: gcc may not warn here; with clang and -Werror it helps to add: "
+			"-Wno-error=%.*s\n",
+			(int)length, name);
+	}
+}
+
+void hints_print(const char *messages, bool accepted)
+{
+	struct collection collection = { 0 };
+
+	print_promoted(messages);
+	each_error(messages, collect, &collection);
+	for (int i = 0; i < HINTS; i++)
+		if (collection.seen[i])
+			fprintf(stderr, accepted ? "perdure-cc: note: accepted as gcc does; for clang alone "
+						   "add: %s\n"
+						 : "perdure-cc: note: this may be fine for gcc; with clang "
+						   "it helps to add: %s\n",
+				hints[i].flag);
 }

@@ -291,7 +291,11 @@ static void instrument_byval(struct instrumenter *in, LLVMValueRef call)
 static void keep_library_call(struct instrumenter *in, LLVMValueRef call)
 {
 	unsigned kind = LLVMGetEnumAttributeKindForName("nobuiltin", 9);
+	unsigned nomerge = LLVMGetEnumAttributeKindForName("nomerge", 7);
 
+	/* Two calls of pmem_persist must stay two, or their places could not be told apart. */
+	LLVMAddCallSiteAttribute(call, LLVMAttributeFunctionIndex,
+				 LLVMCreateEnumAttribute(in->context, nomerge, 0));
 	for (unsigned i = 0; i < LLVMGetNumArgOperands(call); i++) {
 		LLVMValueRef operand = LLVMGetOperand(call, i);
 

@@ -10,27 +10,36 @@
 
 enum { WALK_MAX = 4096 };
 
-/* The code of the two callers below: where every complete stack ends. */
-__attribute__((noinline)) int stack_call_main(int (*main_function)(int, char **, char **), int argc,
-					      char **argv, char **envp)
+/*
+ * Where every complete stack ends: these two call main and thread functions, and note their own
+ * frame. Code without frame pointers in between leaves the chain intact as long as it does not
+ * use the register for something else.
+ */
+__attribute__((noinline)) int stack_call_main(int (*main_function)(int, char **, char **),
+					      int argc, char **argv, char **envp)
 {
-	int status = main_function(argc, argv, envp);
+	int status;
 
+	runtime_thread.base = FRAME;
+	status = main_function(argc, argv, envp);
 	__asm__ volatile(""); /* no tail call: the frame must be there */
 	return status;
 }
 
 __attribute__((noinline)) void *stack_call_thread(void *(*start)(void *), void *argument)
 {
-	void *result = start(argument);
+	void *result;
 
+	runtime_thread.base = FRAME;
+	result = start(argument);
 	__asm__ volatile("");
 	return result;
 }
 
+/* Return addresses into the two. */
 static bool is_base(uintptr_t pc)
 {
-	return pc - (uintptr_t)stack_call_main < 64 || pc - (uintptr_t)stack_call_thread < 64;
+	return pc - (uintptr_t)stack_call_main < 128 || pc - (uintptr_t)stack_call_thread < 128;
 }
 
 /* Recursion can make stacks deep: the inner frames are kept, and the last few seen, as a ring. */
@@ -78,6 +87,10 @@ static void walk_frames(struct walk *walk, const struct frame *frame)
 	while (walk_add(walk, frame->return_address)) {
 		const struct frame *next = frame->caller;
 
+		if (next == thread->base) {
+			walk->complete = true;
+			return;
+		}
 		if (next <= frame || (uintptr_t)next < thread->stack_low ||
 		    (uintptr_t)next + sizeof(*next) > thread->stack_high ||
 		    (uintptr_t)next % sizeof(void *))
@@ -120,13 +133,13 @@ uint32_t stack_capture(const struct frame *frame)
 {
 	struct walk walk;
 	uint32_t number;
-	int added;
+	bool added;
 
 	walk_frames(&walk, frame);
 	if (!walk.complete)
 		walk_unwind(&walk);
 	walk_finish(&walk);
-	number = stacks_add(&runtime_session->stacks,
+	number = stacks_add(&runtime_session->stacks, &runtime_thread.shared->stacks,
 			    runtime_session->image[runtime_image].modules_of, walk.pc, walk.depth,
 			    &added);
 	if (added)

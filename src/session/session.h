@@ -70,6 +70,7 @@ struct session_thread {
 	struct lines_thread lines;
 	bool used;
 	uint64_t loads, stores, flushes, fences;
+	struct stacks_cache stacks;
 };
 
 struct session_options {

@@ -3,14 +3,24 @@
 
 enum { HEADER_WORDS = 2, PROBES = 64 };
 
+static uint64_t mix(uint64_t a, uint64_t b)
+{
+	unsigned __int128 product = (unsigned __int128)a * b;
+
+	return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+/* Two frames a multiplication: this is on the path of every event. */
 static uint64_t hash_frames(uint32_t image, const uintptr_t *frames, uint32_t depth)
 {
-	uint64_t hash = 0x9e3779b97f4a7c15ull * (image + 1);
+	uint64_t hash = 0x9e3779b97f4a7c15ull * (image + 1) + depth;
+	uint32_t i = 0;
 
-	for (uint32_t i = 0; i < depth; i++) {
-		hash = (hash ^ frames[i]) * 0xff51afd7ed558ccdull;
-		hash ^= hash >> 32;
-	}
+	for (; i + 1 < depth; i += 2)
+		hash = mix(frames[i] ^ 0xff51afd7ed558ccdull, frames[i + 1] ^ hash);
+	if (i < depth)
+		hash = mix(frames[i] ^ 0xc4ceb9fe1a85ec53ull, hash);
+	hash = mix(hash, 0xbf58476d1ce4e5b9ull);
 	return hash ? hash : 1;
 }
 
@@ -34,7 +44,7 @@ static uint32_t append(struct stacks *stacks, uint64_t hash, uint32_t image,
 
 /* Looks the hash up, and puts a new stack there if it is missing; 0 if the table is crowded. */
 static uint32_t find_or_add(struct stacks *stacks, uint64_t hash, uint32_t image,
-			    const uintptr_t *frames, uint32_t depth, int *added)
+			    const uintptr_t *frames, uint32_t depth, bool *added)
 {
 	uint32_t fresh = 0;
 
@@ -47,7 +57,7 @@ static uint32_t find_or_add(struct stacks *stacks, uint64_t hash, uint32_t image
 				return 0;
 			if (__atomic_compare_exchange_n(slot, &seen, fresh, 0, __ATOMIC_RELEASE,
 							__ATOMIC_ACQUIRE)) {
-				*added = 1;
+				*added = true;
 				return fresh;
 			}
 		}
@@ -57,19 +67,24 @@ static uint32_t find_or_add(struct stacks *stacks, uint64_t hash, uint32_t image
 	return 0;
 }
 
-uint32_t stacks_add(struct stacks *stacks, uint32_t image, const uintptr_t *frames, uint32_t depth,
-		    int *added)
+uint32_t stacks_add(struct stacks *stacks, struct stacks_cache *cache, uint32_t image,
+		    const uintptr_t *frames, uint32_t depth, bool *added)
 {
-	uint32_t number;
+	uint64_t hash = hash_frames(image, frames, depth);
+	uint32_t number, at = hash % STACKS_CACHED;
 
-	*added = 0;
-	number =
-		find_or_add(stacks, hash_frames(image, frames, depth), image, frames, depth, added);
-	if (number || depth <= 1)
-		return number;
-	/* No room for another path: the place itself is still worth knowing. */
-	__atomic_fetch_add(&stacks->full, 1, __ATOMIC_RELAXED);
-	return find_or_add(stacks, hash_frames(image, frames, 1), image, frames, 1, added);
+	*added = false;
+	if (cache->entry[at].hash == hash)
+		return cache->entry[at].number;
+	number = find_or_add(stacks, hash, image, frames, depth, added);
+	if (!number && depth > 1) {
+		/* No room for another path: the place itself is still worth knowing. */
+		__atomic_fetch_add(&stacks->full, 1, __ATOMIC_RELAXED);
+		number = find_or_add(stacks, hash_frames(image, frames, 1), image, frames, 1, added);
+	}
+	cache->entry[at].hash = hash;
+	cache->entry[at].number = number;
+	return number;
 }
 
 const uint64_t *stacks_get(const struct stacks *stacks, uint32_t number, uint32_t *depth,

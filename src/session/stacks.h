@@ -6,6 +6,7 @@
 #ifndef SESSION_STACKS_H
 #define SESSION_STACKS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum {
@@ -14,6 +15,15 @@ enum {
 	STACKS_INNER = 40, /* frames kept of a deep stack: the innermost ones … */
 	STACKS_OUTER = 8,  /* … and the outermost few */
 	STACKS_DEPTH = STACKS_INNER + STACKS_OUTER,
+	STACKS_CACHED = 256,
+};
+
+/* A thread's own recent stacks, in front of the shared table. */
+struct stacks_cache {
+	struct {
+		uint64_t hash;
+		uint32_t number;
+	} entry[STACKS_CACHED];
 };
 
 /* In stacks.word: hash, image and depth, then the frames. A number is the index of the hash. */
@@ -27,10 +37,10 @@ struct stacks {
 /*
  * The number of this stack, innermost frame first; 0 if there is no room at all. `image` tells
  * which program image the addresses belong to (exec starts another one). *added says whether the
- * stack was new.
+ * stack was new. The cache is the calling thread's.
  */
-uint32_t stacks_add(struct stacks *stacks, uint32_t image, const uintptr_t *frames, uint32_t depth,
-		    int *added);
+uint32_t stacks_add(struct stacks *stacks, struct stacks_cache *cache, uint32_t image,
+		    const uintptr_t *frames, uint32_t depth, bool *added);
 
 /* The frames of a stack; *depth and *image are filled in. */
 const uint64_t *stacks_get(const struct stacks *stacks, uint32_t number, uint32_t *depth,

@@ -119,15 +119,16 @@ static void test_stacks(void **state)
 				 .word = calloc(1 << 16, sizeof(uint64_t)) };
 	uintptr_t frames[3] = { 1, 2, 3 };
 	uint32_t first, depth, image;
-	int added;
+	bool added;
+	static struct stacks_cache cache;
 
 	(void)state;
-	first = stacks_add(&stacks, 7, frames, 3, &added);
+	first = stacks_add(&stacks, &cache, 7, frames, 3, &added);
 	assert_true(added);
-	assert_int_equal(stacks_add(&stacks, 7, frames, 3, &added), first);
+	assert_int_equal(stacks_add(&stacks, &cache, 7, frames, 3, &added), first);
 	assert_false(added);
-	assert_int_not_equal(stacks_add(&stacks, 8, frames, 3, &added), first);
-	assert_int_not_equal(stacks_add(&stacks, 7, frames, 2, &added), first);
+	assert_int_not_equal(stacks_add(&stacks, &cache, 8, frames, 3, &added), first);
+	assert_int_not_equal(stacks_add(&stacks, &cache, 7, frames, 2, &added), first);
 	assert_int_equal(stacks_get(&stacks, first, &depth, &image)[2], 3);
 	assert_int_equal(depth, 3);
 	assert_int_equal(image, 7);
