@@ -2,7 +2,6 @@
 /* From raw findings to findings: named, merged where they read the same, grouped, ranked. */
 #include "report/finding.h"
 
-#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -212,18 +211,48 @@ static void hash_frame(XXH3_state_t *state, const struct frame_info *frame)
 		XXH3_64bits_update(state, &frame->offset, sizeof(frame->offset));
 }
 
-/* Hash of the kind (or KIND_COUNT), `depth` frames of the first site and one of the second. */
-static uint64_t reading(const struct finding *f, unsigned kind, unsigned depth, bool second)
+static unsigned occurrences(const struct site *site, unsigned at, bool before)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < (before ? at : site->frames); i++)
+		count += strcmp(site->frame[i].function, site->frame[at].function) == 0;
+	return count;
+}
+
+/* A whole stack. However deep a recursion went and by which of its calls, it reads the same. */
+static void hash_stack(XXH3_state_t *state, const struct site *site)
+{
+	for (unsigned i = 0; i < site->frames; i++) {
+		if (i == 0 || occurrences(site, i, false) == 1)
+			hash_frame(state, &site->frame[i]);
+		else if (occurrences(site, i, true) == 0)
+			hash_text(state, site->frame[i].function);
+	}
+}
+
+enum reading {
+	READING_PLACE,  /* where it is shown: of whatever kind */
+	READING_PATH,   /* kind, and how the program came there */
+	READING_FINDING /* that, and the second site's place */
+};
+
+static uint64_t reading(const struct finding *f, enum reading what)
 {
 	XXH3_state_t *state = XXH3_createState();
+	const struct site *first = &f->site[0], *second = &f->site[1];
 	uint64_t hash;
 
 	XXH3_64bits_reset(state);
-	XXH3_64bits_update(state, &kind, sizeof(kind));
-	for (unsigned i = 0; i < f->site[0].frames && i < depth; i++)
-		hash_frame(state, &f->site[0].frame[i]);
-	if (second && f->sites > 1 && f->site[1].frames)
-		hash_frame(state, &f->site[1].frame[0]);
+	if (what == READING_PLACE) {
+		if (first->frames)
+			hash_frame(state, &first->frame[0]);
+	} else {
+		XXH3_64bits_update(state, &f->kind, sizeof(f->kind));
+		hash_stack(state, first);
+	}
+	if (what == READING_FINDING && f->sites > 1 && second->frames)
+		hash_frame(state, &second->frame[0]);
 	hash = XXH3_64bits_digest(state);
 	XXH3_freeState(state);
 	return hash;
@@ -263,8 +292,7 @@ static int by_place(const void *a, const void *b)
 /* A lost store is one cause however it was reached; a flush or fence is one per way to it. */
 static uint64_t cause_key(const struct finding *f)
 {
-	return is_store(f) ? reading(f, KIND_COUNT, 1, false)
-			   : reading(f, f->kind, UINT_MAX, false);
+	return reading(f, is_store(f) ? READING_PLACE : READING_PATH);
 }
 
 static void group(struct result *result)
@@ -347,8 +375,7 @@ void result_collect(struct result *result, struct session *session)
 		size_t same;
 
 		fill_in(f, &raw->entry[i], session);
-		same = map_get_or_put(&known, reading(f, f->kind, UINT_MAX, true),
-				      result->findings);
+		same = map_get_or_put(&known, reading(f, READING_FINDING), result->findings);
 		if (same < result->findings)
 			result->finding[same].count += f->count;
 		else

@@ -5,7 +5,9 @@
 A line with "expect: KIND [KIND …]" must be the shown place of exactly those findings, and no
 finding may be anywhere else. Built with -DFIXED, a program must be silent. Other directives:
 "options: …" for perdure run, "flags: …" for the compiler, "exit: N" for the command's status,
-"limit: TEXT" for a text that must be among the limits, "needs: cpu-flag".
+"limit: TEXT" for a text that must be among the limits, "findings: N" for their exact number,
+"signal: N" for a program that dies, "threads: …" for stacks that do not end in main, "no-pm: …"
+for PM that is known without --pm, "needs: …" for a processor's flag.
 """
 
 import argparse
@@ -66,6 +68,9 @@ def run_one(tools, source, level, fixed, directory):
     wanted = expectations(text, fixed)
     if sorted(set(found)) != sorted(set(wanted)):
         return "found %s\nwanted %s\n%s" % (found, wanted, ran.stderr)
+    count = directives(text, "findings")
+    if count and not fixed and len(found) != int(count[0]):
+        return "%d findings, not %s\n%s" % (len(found), count[0], ran.stderr)
     for f in result["findings"]:
         if f["sites"][0]["stack"][-1]["function"] != "main" and not directives(text, "threads"):
             return "stack does not reach main: %s" % f["sites"][0]["stack"]
