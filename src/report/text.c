@@ -11,7 +11,7 @@
 
 #include "report/source.h"
 
-enum { CONTEXT = 1, FRAMES_SHOWN = 12, PATHS_SHOWN = 3, BLOCKS_PER_KIND = 200 };
+enum { CONTEXT = 1, INNER_FRAMES = 10, OUTER_FRAMES = 4, PATHS_SHOWN = 3, BLOCKS_PER_KIND = 200 };
 
 struct style {
 	const char *error, *warning, *place, *dim, *off;
@@ -51,16 +51,38 @@ static void print_excerpt(FILE *out, const struct frame_info *frame, const struc
 	}
 }
 
+/* One line for consecutive frames of one function: the last of them is at the index returned. */
+static unsigned print_frame(FILE *out, const struct site *site, unsigned at, bool first)
+{
+	const struct frame_info *frame = &site->frame[at];
+	unsigned last = at;
+
+	while (last + 1 < site->frames &&
+	       strcmp(site->frame[last + 1].function, frame->function) == 0)
+		last++;
+	fprintf(out, "    %s %s (", first ? "at" : "by", frame->function);
+	print_place(out, frame);
+	if (last > at)
+		fprintf(out, ", and %u more calls of itself", last - at);
+	fprintf(out, ")\n");
+	return last;
+}
+
+/* The innermost frames, and the last few on the way from main. */
 static void print_stack(FILE *out, const struct site *site)
 {
-	for (unsigned i = 0; i < site->frames && i < FRAMES_SHOWN; i++) {
-		fprintf(out, "    %s %s (", i ? "by" : "at", site->frame[i].function);
-		print_place(out, &site->frame[i]);
-		fprintf(out, ")\n");
+	unsigned shown = 0;
+
+	for (unsigned i = 0; i < site->frames; i++) {
+		if (shown == INNER_FRAMES && site->frames - i > OUTER_FRAMES + 1) {
+			unsigned skipped = site->frames - i - OUTER_FRAMES;
+
+			fprintf(out, "    … %u more …\n", skipped);
+			i += skipped;
+		}
+		i = print_frame(out, site, i, i == 0);
+		shown++;
 	}
-	if (site->frames > FRAMES_SHOWN)
-		fprintf(out, "    … %u more, up to %s\n", site->frames - FRAMES_SHOWN,
-			site->frame[site->frames - 1].function);
 }
 
 static void print_object(FILE *out, const struct finding *f)
