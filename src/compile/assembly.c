@@ -452,8 +452,23 @@ static void instruction(struct assembly *a, const struct statement *s, unsigned 
 	} else if (is_plain(s->mnemonic)) {
 		plain_instruction(a, s);
 	} else {
-		a->unknown = true;
+		a->unrecognised = true;
 	}
+}
+
+/* Of an instruction nobody knows the constraints tell what it does, unless they leave it open. */
+static void trust_constraints(struct assembly *a, const char *text, size_t length)
+{
+	if (a->clobbers_memory || memchr(text, '(', length)) {
+		a->unknown = true;
+		return;
+	}
+	for (unsigned i = 0; i < a->operands; i++)
+		if (a->operand[i].indirect)
+			add_access(
+				a, a->operand[i].output ? EFFECT_STORE : EFFECT_LOAD,
+				&(struct place){ .memory = true, .understood = true, .operand = i },
+				0, 0);
 }
 
 /* The next statement, ended by a newline or semicolon; the AT&T half of {att|intel}. */
@@ -485,7 +500,7 @@ static bool is_client_request(const char *text, size_t length)
 void assembly_parse(const char *text, size_t text_length, const char *constraints,
 		    size_t constraints_length, struct assembly *result)
 {
-	const char *end = text + text_length;
+	const char *start = text, *end = text + text_length;
 	bool prefix = false, lock = false, repeat = false;
 	unsigned statements = 0, flushes = 0;
 
@@ -509,5 +524,7 @@ void assembly_parse(const char *text, size_t text_length, const char *constraint
 		statements++;
 		instruction(result, &s, &flushes);
 	}
+	if (result->unrecognised)
+		trust_constraints(result, start, text_length);
 	result->only_flush = statements == 1 && flushes == 1 && !result->unknown;
 }

@@ -43,9 +43,10 @@ struct assembly {
 	unsigned operands, effects, arguments;
 	struct assembly_operand operand[ASSEMBLY_OPERANDS];
 	struct assembly_effect effect[ASSEMBLY_EFFECTS];
-	bool locked;     /* contains a locked instruction */
-	bool unknown;    /* touches memory in a way that is not in the effects */
-	bool only_flush; /* a single flush and nothing else */
+	bool locked;       /* contains a locked instruction */
+	bool unknown;      /* touches memory in a way that is not in the effects */
+	bool only_flush;   /* a single flush and nothing else */
+	bool unrecognised; /* contains an instruction that is in no table */
 	bool clobbers_memory;
 	bool client_request; /* Valgrind's magic sequence */
 };

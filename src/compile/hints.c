@@ -20,7 +20,8 @@ static const struct hint {
 	{ "[-Wc++11-narrowing]", "-Wno-c++11-narrowing", false },
 	{ "[-Wregister]", "-Wno-register", false },
 	{ "[-Wreserved-user-defined-literal]", "-Wno-reserved-user-defined-literal", false },
-	{ "always_inline function", "-march=native (or the -m flag that the message names)", false },
+	{ "always_inline function", "-march=native (or the -m flag that the message names)",
+	  false },
 	{ "function definition is not allowed here",
 	  "nothing: clang has no nested functions as gcc has; move the function out", false },
 };
@@ -108,9 +109,11 @@ void hints_print(const char *messages, bool accepted)
 	each_error(messages, collect, &collection);
 	for (int i = 0; i < HINTS; i++)
 		if (collection.seen[i])
-			fprintf(stderr, accepted ? "perdure-cc: note: accepted as gcc does; for clang alone "
-						   "add: %s\n"
-						 : "perdure-cc: note: this may be fine for gcc; with clang "
-						   "it helps to add: %s\n",
+			fprintf(stderr,
+				accepted
+					? "perdure-cc: note: accepted as gcc does; for clang alone "
+					  "add: %s\n"
+					: "perdure-cc: note: this may be fine for gcc; with clang "
+					  "it helps to add: %s\n",
 				hints[i].flag);
 }

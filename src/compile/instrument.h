@@ -30,7 +30,6 @@ struct instrumenter {
 	LLVMTypeRef void_type, pointer, i1, i8, i32, i64;
 	LLVMValueRef inline_state; /* __perdure_inline */
 	LLVMValueRef function;     /* the one being instrumented */
-	struct hook *hooks;
 	unsigned tbaa_kind, nontemporal_kind;
 };
 

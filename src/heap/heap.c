@@ -135,7 +135,7 @@ static unsigned class_of(size_t size)
 	if (size <= SMALL_MAX)
 		return size ? (size + SMALL_STEP - 1) / SMALL_STEP - 1 : 0;
 	for (size_t room = SMALL_MAX * 2; room < size; room *= 2)
-		class++;
+		class ++;
 	return class;
 }
 
@@ -281,7 +281,8 @@ static void *allocate_aligned(size_t alignment, size_t size)
 	if (alignment > SPAN)
 		return NULL;
 	if (alignment > SMALL_STEP)
-		size = size <= alignment ? alignment : (size + alignment - 1) / alignment * alignment;
+		size = size <= alignment ? alignment
+					 : (size + alignment - 1) / alignment * alignment;
 	if (alignment > SMALL_STEP && size > SMALL_MAX / 2 && size < SPAN)
 		size = (size_t)1 << (64 - __builtin_clzl(size - 1));
 	if (size > SPAN / 4 && size <= SPAN)

@@ -6,8 +6,7 @@
 #include "report/symbols.h"
 #include "session/trace.h"
 
-static const char *const kinds[] = { "load",  "store",   "failed-cas", "flush",
-				     "fence", "persist", "map",        "unmap" };
+static const char *const kinds[] = { "load", "store", "failed-cas", "flush", "fence", "persist" };
 static const char *const flush_names[] = { "?", "clflush", "clflushopt", "clwb" };
 static const char *const fence_names[] = {
 	"?", "sfence", "mfence", "lfence", "rmw", "acquire", "release",

@@ -54,8 +54,8 @@ struct thread {
 	struct session_thread *shared; /* null until the thread's first event */
 	uintptr_t stack_low, stack_high;
 	const struct frame *base; /* of the runtime's function that called main or the thread's */
-	uint32_t owner; /* lock owner number: the thread's id; 0 until it is asked for */
-	bool busy;      /* inside a hook: a signal handler's events are not recorded */
+	uint32_t owner;           /* lock owner number: the thread's id; 0 until it is asked for */
+	bool busy;                /* inside a hook: a signal handler's events are not recorded */
 };
 extern HIDDEN __thread struct thread runtime_thread __attribute__((tls_model("initial-exec")));
 

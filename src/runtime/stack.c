@@ -15,8 +15,8 @@ enum { WALK_MAX = 4096 };
  * frame. Code without frame pointers in between leaves the chain intact as long as it does not
  * use the register for something else.
  */
-__attribute__((noinline)) int stack_call_main(int (*main_function)(int, char **, char **),
-					      int argc, char **argv, char **envp)
+__attribute__((noinline)) int stack_call_main(int (*main_function)(int, char **, char **), int argc,
+					      char **argv, char **envp)
 {
 	int status;
 

@@ -72,7 +72,8 @@ struct session *session_create(int *fd, char *error, size_t error_size)
 	struct session *session;
 
 	_Static_assert(sizeof(struct session) < 64 * MIB, "the fixed part has outgrown its place");
-	_Static_assert(sizeof(struct session_thread) * SESSION_THREADS < 8 * GIB, "and the threads");
+	_Static_assert(sizeof(struct session_thread) * SESSION_THREADS < 8 * GIB,
+		       "and the threads");
 	*fd = memfd_create("perdure-session", MFD_CLOEXEC);
 	if (*fd < 0 || ftruncate(*fd, session_size) < 0) {
 		snprintf(

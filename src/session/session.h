@@ -95,8 +95,7 @@ struct session {
 	uint64_t window_used;
 	uint32_t pm_mapped; /* mappings that were PM, ever */
 	uint32_t instrumented;
-	uint64_t early_ends; /* threads that ended, summed up below */
-	uint64_t loads, stores, flushes, fences;
+	uint64_t loads, stores, flushes, fences; /* of threads that have ended */
 	uint32_t limits, limits_lost;
 	uint32_t seen_files; /* files mapped that were not PM: for the hint */
 	char seen_file[16][SESSION_PATH];

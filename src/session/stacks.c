@@ -80,7 +80,8 @@ uint32_t stacks_add(struct stacks *stacks, struct stacks_cache *cache, uint32_t 
 	if (!number && depth > 1) {
 		/* No room for another path: the place itself is still worth knowing. */
 		__atomic_fetch_add(&stacks->full, 1, __ATOMIC_RELAXED);
-		number = find_or_add(stacks, hash_frames(image, frames, 1), image, frames, 1, added);
+		number =
+			find_or_add(stacks, hash_frames(image, frames, 1), image, frames, 1, added);
 	}
 	cache->entry[at].hash = hash;
 	cache->entry[at].number = number;

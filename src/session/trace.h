@@ -12,8 +12,6 @@ enum trace_kind {
 	TRACE_FLUSH,
 	TRACE_FENCE,
 	TRACE_PERSIST,
-	TRACE_MAP,
-	TRACE_UNMAP,
 };
 
 struct trace_record {

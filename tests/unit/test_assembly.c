@@ -114,6 +114,11 @@ static void test_harmless_and_unknown(void **state)
 	assert_false(parse("rdtsc", "={ax},={dx}").unknown);
 	assert_false(parse("1: nop # a comment; enqcmd", "").unknown);
 	assert_true(parse("enqcmd ($0), %rax", "r" CLOBBERS).unknown);
+	assert_false(parse("vgf2p8mulb %xmm0, %xmm1, %xmm2", "").unknown);
+	a = parse("frobnicate $1, $0", "=*m,r");
+	assert_false(a.unknown);
+	assert_int_equal(a.effects, 1);
+	assert_int_equal(a.effect[0].kind, EFFECT_STORE);
 	assert_true(parse("movq %rax, ($0,$1,8)", "r,r" CLOBBERS).unknown);
 	assert_true(
 		parse("rolq $$3, %rdi ; rolq $$13, %rdi\n\trolq $$61, %rdi ; rolq $$51, %rdi\n\t"
