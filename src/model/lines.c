@@ -198,19 +198,6 @@ static void drop_covered(struct lines *lines, struct lines_thread *thread, struc
 	}
 }
 
-/* Takes the flush out of its line's list; its thread still has it. */
-static void unlink_flush(struct lines *lines, uint32_t index)
-{
-	struct lines_flush *flush = &lines->flush[index];
-	uint32_t *link = &lines->line[flush->line].flushes;
-
-	while (*link && *link != index)
-		link = &lines->flush[*link].next_in_line;
-	if (*link)
-		*link = flush->next_in_line;
-	flush->line = LINES_NO_LINE;
-}
-
 static void unlink_all_flushes(struct lines *lines, struct lines_line *line)
 {
 	while (line->flushes) {
@@ -221,25 +208,51 @@ static void unlink_all_flushes(struct lines *lines, struct lines_line *line)
 	}
 }
 
+/* Takes the flush out of its line's list; it stays with its thread. */
+static void unlink_flush(struct lines *lines, struct lines_line *line, uint32_t index)
+{
+	uint32_t *link = &line->flushes;
+
+	while (*link && *link != index)
+		link = &lines->flush[*link].next_in_line;
+	if (*link)
+		*link = lines->flush[index].next_in_line;
+}
+
+static uint32_t own_pending(struct lines *lines, const struct lines_thread *thread,
+			    const struct lines_line *line, bool nontemporal)
+{
+	for (uint32_t i = line->flushes; i; i = lines->flush[i].next_in_line)
+		if (lines->flush[i].thread == thread->id &&
+		    lines->flush[i].nontemporal == nontemporal)
+			return i;
+	return 0;
+}
+
+/* A newer flush of the same line by the same thread takes the place of the older one. */
 static void add_pending(struct lines *lines, struct lines_thread *thread, uint64_t index,
 			uint32_t stack, bool nontemporal)
 {
 	struct lines_line *line = &lines->line[index];
-	uint32_t entry = flush_new(lines, thread);
+	uint32_t sequence = next_sequence(lines, line);
+	uint32_t entry = own_pending(lines, thread, line, nontemporal);
 
-	if (!entry)
-		return;
-	lines->flush[entry] = (struct lines_flush){
-		.line = index,
-		.next_in_line = line->flushes,
-		.next_in_thread = thread->flushes,
-		.sequence = next_sequence(lines, line),
-		.stack = stack,
-		.thread = thread->id,
-		.nontemporal = nontemporal,
-	};
+	if (entry) {
+		unlink_flush(lines, line, entry);
+	} else {
+		entry = flush_new(lines, thread);
+		if (!entry)
+			return;
+		lines->flush[entry].next_in_thread = thread->flushes;
+		thread->flushes = entry;
+	}
+	lines->flush[entry].line = index;
+	lines->flush[entry].next_in_line = line->flushes;
+	lines->flush[entry].sequence = sequence;
+	lines->flush[entry].stack = stack;
+	lines->flush[entry].thread = thread->id;
+	lines->flush[entry].nontemporal = nontemporal;
 	line->flushes = entry;
-	thread->flushes = entry;
 }
 
 /* The newest pending flush of this thread that covers the store; 0 if none. */
@@ -390,7 +403,7 @@ void lines_fence(struct lines *lines, struct lines_thread *thread, uint32_t stac
 			/* Another thread may have cleaned the line meanwhile. */
 			if (flush->line == index) {
 				drop_covered(lines, thread, &lines->line[index], flush);
-				unlink_flush(lines, i);
+				unlink_flush(lines, &lines->line[index], i);
 			}
 			line_unlock(lines, index);
 		}

@@ -41,7 +41,8 @@
 	.size	\name, . - \name
 	.endm
 
-	hook	__perdure_load_wanted, hook_load, %rdx
+	.hidden	perdure_load_wanted
+	hook	perdure_load_wanted, hook_load, %rdx
 	hook	__perdure_store, hook_store, %rcx
 	hook	__perdure_write_begin, hook_write_begin, %rcx
 	hook	__perdure_write_end, hook_write_end, %r8
@@ -50,13 +51,16 @@
 	hook	__perdure_fence, hook_fence, %rsi
 	hook	__perdure_unknown, hook_unknown, %rdx
 
-	/* Loads are the most frequent event and often nobody listens. */
+	/*
+	 * Loads are the most frequent event and often nobody listens. The jump must not go through
+	 * the PLT, where lazy binding would clobber a register.
+	 */
 	.globl	__perdure_load
 	.type	__perdure_load, @function
 __perdure_load:
 	.cfi_startproc
 	cmpb	$0, runtime_wants_loads(%rip)
-	jne	__perdure_load_wanted@PLT
+	jne	perdure_load_wanted
 	ret
 	.cfi_endproc
 	.size	__perdure_load, . - __perdure_load

@@ -42,6 +42,9 @@ static const struct litmus {
 	{ "Wa Ca WA S", "A!" },
 	{ "Wa Ca WA Ca S", "" },
 	{ "Wa Ca Wa La", "" },
+	{ "Wa Ca Wa Ca", "a?" },
+	{ "Wa Ca Wa Ca S", "" },
+	{ "Wa Ca WA 2:Ca Ca S", "" },
 	/* the flush is of the whole line */
 	{ "Wa WA Ca S", "" },
 	{ "Wa WA CA S", "" },
