@@ -125,14 +125,12 @@ static void set_roles(struct finding *f)
 
 static void set_object(struct finding *f, const struct session *session)
 {
-	for (uint32_t i = 0; i < session->files; i++) {
-		const struct session_file *file = &session->file[i];
+	const struct session_file *file = session_file_at(session, f->address);
 
-		if (f->address < file->base || f->address >= file->base + file->reserved)
-			continue;
-		f->map = strdup(file->path);
-		f->offset = f->address - file->base;
-	}
+	if (!file)
+		return;
+	f->map = strdup(file->path);
+	f->offset = f->address - file->base;
 }
 
 static bool is_store(const struct finding *f)
@@ -353,6 +351,11 @@ static void add_limits(struct result *result, const struct session *session)
 		result_limit(result, session->limit[i]);
 	if (session->limits_lost)
 		result_limit(result, "further limits were left out: too many");
+	if (session->skipped)
+		result_limit(result, "a signal handler interrupted the analysis: some of its events were "
+				     "not recorded");
+	if (session->modules == SESSION_MODULES)
+		result_limit(result, "too many loaded objects: some code could not be named");
 	if (session->lines.dropped)
 		result_limit(result, "out of memory for stores in flight: events were lost");
 	if (session->stacks.full)

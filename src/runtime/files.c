@@ -79,10 +79,16 @@ static bool named_by_user(int fd, const struct stat *status)
 
 	if (!runtime_session->options.globs)
 		return false;
-	for (unsigned i = 0; i < OPENED; i++)
-		if (opened[i].inode == status->st_ino && opened[i].device == status->st_dev &&
-		    matches_any_glob(opened[i].path))
+	/* The newest name counts: inodes are used again. */
+	for (unsigned n = 0; n < OPENED; n++) {
+		unsigned i = (opened_next - 1 - n) % OPENED;
+
+		if (opened[i].inode != status->st_ino || opened[i].device != status->st_dev)
+			continue;
+		if (matches_any_glob(opened[i].path))
 			return true;
+		break;
+	}
 	if (!path_of(fd, path, sizeof(path)))
 		return false;
 	if (matches_any_glob(path))
@@ -172,26 +178,42 @@ static struct session_file *new_slot(struct session *session, uint64_t reserve)
 	return recycle(session, reserve);
 }
 
-/* Room to grow: fourfold, at least 1 GiB, but a very large file gets just what it needs. */
-static uint64_t reservation(uint64_t size)
+/*
+ * Room to grow: fourfold, and 16 GiB for the first files; later ones, of programs with very many,
+ * get 1 GiB. A very large file gets just what it needs.
+ */
+static uint64_t reservation(const struct session *session, uint64_t size)
 {
 	uint64_t reserve = size < 64 * GIB ? size * 4 : size;
+	uint64_t least = session->files < 16 ? 16 * GIB : GIB;
 
-	return (reserve + GIB) / GIB * GIB;
+	reserve = (reserve + GIB - 1) / GIB * GIB;
+	return reserve > least ? reserve : least;
 }
 
 static struct session_file *add(struct session *session, int fd, const struct stat *status,
 				uint64_t size)
 {
-	struct session_file *file = new_slot(session, reservation(size));
+	struct session_file *file = new_slot(session, reservation(session, size));
 
 	if (!file)
 		return NULL;
 	file->device = status->st_dev;
 	file->inode = status->st_ino;
 	file->used = 0;
+	file->unjudged = false;
 	path_of(fd, file->path, SESSION_PATH);
 	return file;
+}
+
+/* An inode can be used again for another file once the first one is gone. */
+static void rename_reused(struct session *session, struct session_file *file, int fd)
+{
+	char path[SESSION_PATH];
+
+	if (file && path_of(fd, path, sizeof(path)) && strcmp(path, file->path) != 0 &&
+	    !has_ranges(session, file - session->file))
+		strcpy(file->path, path);
 }
 
 static struct session_file *find(struct session *session, const struct stat *status)
@@ -214,6 +236,7 @@ struct session_file *files_find(int fd, uint64_t size)
 		return NULL;
 	locked = spin_lock(&session->lock, thread_owner());
 	file = find(session, &status);
+	rename_reused(session, file, fd);
 	if (file && file->reserved < size && !has_ranges(session, file - session->file)) {
 		file->inode = 0; /* outgrown, and not in use: start again elsewhere */
 		file = NULL;

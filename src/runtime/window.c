@@ -33,22 +33,9 @@ static uint64_t round_up(uint64_t size)
 
 /* ---- the table of ranges; the session's lock is held ---- */
 
-static struct session_range *range_new(struct session *session)
+static bool is_ours(const struct session_range *range)
 {
-	for (uint32_t i = 0; i < session->ranges; i++)
-		if (!session->range[i].file)
-			return &session->range[i];
-	if (session->ranges == SESSION_RANGES)
-		return NULL;
-	return &session->range[session->ranges++];
-}
-
-static void range_add(struct session *session, const struct session_range *range)
-{
-	struct session_range *slot = range_new(session);
-
-	if (slot)
-		*slot = *range;
+	return range->file && range->image == runtime_image;
 }
 
 static bool overlaps(const struct session_range *range, uint64_t start, uint64_t end)
@@ -56,36 +43,105 @@ static bool overlaps(const struct session_range *range, uint64_t start, uint64_t
 	return range->file && range->start < end && start < range->end;
 }
 
-static struct session_range *range_exact(struct session *session, uint64_t start, uint64_t end)
+static struct session_range *range_new(struct session *session)
 {
+	for (uint32_t i = 0; i < session->ranges; i++)
+		if (!session->range[i].file)
+			return &session->range[i];
+	if (session->ranges == SESSION_RANGES) {
+		session_limit(session, thread_owner(), "too many mappings of PM to follow them all");
+		return NULL;
+	}
+	return &session->range[session->ranges++];
+}
+
+static void range_add(struct session *session, const struct session_range *range)
+{
+	struct session_range *slot;
+
+	for (uint32_t i = 0; i < session->ranges; i++) {
+		slot = &session->range[i];
+		if (slot->file == range->file && slot->image == range->image &&
+		    slot->start == range->start && slot->end == range->end &&
+		    slot->protection == range->protection) {
+			slot->count += range->count;
+			return;
+		}
+	}
+	if (range->start < range->end && (slot = range_new(session)))
+		*slot = *range;
+}
+
+/* One of our mappings at this address; an exact one if there is one. */
+static struct session_range *range_at(struct session *session, uint64_t at, uint64_t end)
+{
+	struct session_range *found = NULL;
+
 	for (uint32_t i = 0; i < session->ranges; i++) {
 		struct session_range *range = &session->range[i];
 
-		if (range->file && range->image == runtime_image && range->start == start &&
-		    range->end == end)
+		if (!is_ours(range) || range->start > at || range->end <= at)
+			continue;
+		if (range->start == at && range->end == end)
 			return range;
+		found = range;
 	}
-	return NULL;
+	return found;
 }
 
-/* Cuts [start, end) out of this process's ranges. */
-static void range_cut(struct session *session, uint64_t start, uint64_t end)
+/*
+ * The program unmaps [start, end) of one of its mappings. Each of them has the same address here,
+ * so one of those that cover a page loses it; the others keep it.
+ */
+static void range_remove(struct session *session, uint64_t start, uint64_t end)
 {
-	uint32_t count = session->ranges;
+	while (start < end) {
+		struct session_range *range = range_at(session, start, end), part;
+		uint64_t stop = end;
 
-	for (uint32_t i = 0; i < count; i++) {
-		struct session_range *range = &session->range[i];
-		struct session_range tail = *range;
-
-		if (!overlaps(range, start, end) || range->image != runtime_image)
+		if (!range) { /* nothing here: go on where something is */
+			for (uint32_t i = 0; i < session->ranges; i++)
+				if (is_ours(&session->range[i]) && session->range[i].start > start &&
+				    session->range[i].start < stop)
+					stop = session->range[i].start;
+			start = stop;
 			continue;
-		if (range->start < start)
-			range->end = start;
-		else
+		}
+		part = *range;
+		part.count = 1;
+		stop = part.end < end ? part.end : end;
+		if (--range->count == 0)
 			range->file = 0;
-		tail.start = end;
-		if (tail.start < tail.end)
-			range_add(session, &tail);
+		range_add(session, &(struct session_range){ part.file, part.image, part.start, start, 1,
+							    part.protection });
+		range_add(session, &(struct session_range){ part.file, part.image, stop, part.end, 1,
+							    part.protection });
+		start = stop;
+	}
+}
+
+/* What any of our mappings that touch [start, end) allows. */
+static int range_protection(const struct session *session, uint64_t start, uint64_t end)
+{
+	int protection = 0;
+
+	for (uint32_t i = 0; i < session->ranges; i++)
+		if (is_ours(&session->range[i]) && overlaps(&session->range[i], start, end))
+			protection |= session->range[i].protection;
+	return protection;
+}
+
+/* A page that is mapped more than once allows what any of its mappings allows. */
+static void apply_protections(struct session *session, uint64_t start, uint64_t end)
+{
+	for (uint32_t i = 0; i < session->ranges; i++) {
+		const struct session_range *range = &session->range[i];
+		uint64_t from = range->start > start ? range->start : start;
+		uint64_t to = range->end < end ? range->end : end;
+
+		if (is_ours(range) && from < to)
+			syscall(SYS_mprotect, from, to - from,
+				range_protection(session, from, to));
 	}
 }
 
@@ -122,22 +178,23 @@ static bool first_gap(const struct session *session, uint64_t start, uint64_t en
 
 /* ---- mapping ---- */
 
-static void note_mapped(struct session_file *file, uint64_t start, uint64_t length)
+static void note_mapped(struct session_file *file, uint64_t start, uint64_t length, int protection)
 {
 	struct session *session = runtime_session;
-	bool locked = spin_lock(&session->lock, thread_owner());
-	struct session_range *range = range_exact(session, start, start + length);
+	bool locked;
 
-	if (range)
-		range->count++;
-	else
-		range_add(session, &(struct session_range){
-					   .file = file - session->file + 1,
-					   .image = runtime_image,
-					   .start = start,
-					   .end = start + length,
-					   .count = 1,
-				   });
+	if (session->ranges > SESSION_RANGES / 2)
+		window_end_dead_images();
+	locked = spin_lock(&session->lock, thread_owner());
+	range_add(session, &(struct session_range){
+				   .file = file - session->file + 1,
+				   .image = runtime_image,
+				   .start = start,
+				   .end = start + length,
+				   .count = 1,
+				   .protection = protection,
+			   });
+	apply_protections(session, start, start + length);
 	if (start + length - file->base > file->used)
 		file->used = start + length - file->base;
 	session->pm_mapped++;
@@ -145,16 +202,12 @@ static void note_mapped(struct session_file *file, uint64_t start, uint64_t leng
 		spin_unlock(&session->lock);
 }
 
-/* A reservation that reaches beyond the file must not fault later when the file grows. */
 static void *map_file(uint64_t start, size_t length, int protection, int flags, int fd,
 		      off_t offset)
 {
-	void *result;
-
 	flags = (flags & ~MAP_TYPE) | MAP_SHARED | MAP_FIXED;
 	flags &= ~(MAP_SYNC | MAP_FIXED_NOREPLACE);
-	result = raw_mmap((void *)start, length, protection, flags, fd, offset);
-	return result;
+	return raw_mmap((void *)start, length, protection, flags, fd, offset);
 }
 
 static void *map_pm(void *hint, size_t length, int protection, int flags, int fd, off_t offset)
@@ -189,7 +242,7 @@ static void *map_pm(void *hint, size_t length, int protection, int flags, int fd
 	}
 	result = map_file(start, size, protection, flags, fd, offset);
 	if (result != MAP_FAILED)
-		note_mapped(file, start, size);
+		note_mapped(file, start, size, protection);
 	return result;
 }
 
@@ -236,11 +289,15 @@ PUBLIC void *mmap64(void *address, size_t length, int protection, int flags, int
 
 static void lose(struct session *session, uint64_t start, uint64_t end)
 {
+	const struct session_file *file = session_file_at(session, start);
 	struct session_thread *thread = thread_enter();
 
 	if (!thread)
 		return;
-	lines_lose(&session->lines, &thread->lines, start, end - start);
+	if (file && file->unjudged)
+		lines_forget(&session->lines, &thread->lines, start, end - start);
+	else
+		lines_lose(&session->lines, &thread->lines, start, end - start);
 	thread_leave();
 }
 
@@ -248,25 +305,19 @@ static int unmap_pm(uint64_t start, uint64_t end)
 {
 	struct session *session = runtime_session;
 	bool locked = spin_lock(&session->lock, thread_owner());
-	struct session_range *range = range_exact(session, start, end);
-	uint64_t from = start, gap_start, gap_end;
+	bool reserved = !range_at(session, start, end);
+	uint64_t from, gap_start, gap_end;
 	int result = 0;
 
-	if (range) {
-		if (--range->count == 0)
-			range->file = 0;
-	} else {
-		range_cut(session, start, end);
-	}
-	while (first_gap(session, from, end, true, &gap_start, &gap_end)) {
+	range_remove(session, start, end);
+	for (from = start; first_gap(session, from, end, true, &gap_start, &gap_end); from = gap_end)
 		if (syscall(SYS_munmap, gap_start, gap_end - gap_start) < 0)
 			result = -1;
-		from = gap_end;
-	}
 	for (from = start; first_gap(session, from, end, false, &gap_start, &gap_end);
 	     from = gap_end)
 		lose(session, gap_start, gap_end);
-	if (!range)
+	apply_protections(session, start, end);
+	if (reserved)
 		files_release(start, end);
 	if (locked)
 		spin_unlock(&session->lock);
@@ -280,34 +331,61 @@ PUBLIC int munmap(void *address, size_t length)
 	return unmap_pm((uintptr_t)address, (uintptr_t)address + round_up(length));
 }
 
-/* Grows in place or not at all: PM does not move. */
-static void *remap_pm(uint64_t start, uint64_t old_size, uint64_t new_size)
+/* The end of what this process has mapped without a hole from `start` on. */
+static uint64_t mapped_end(struct session *session, uint64_t start)
+{
+	struct session_range *range;
+
+	while ((range = range_at(session, start, start)))
+		start = range->end;
+	return start;
+}
+
+/* Grows in place, over what may be mapped there already: PM does not move. */
+static bool grow(struct session *session, uint64_t start, uint64_t old_size, uint64_t new_size)
+{
+	struct session_range *range = range_at(session, start, start + old_size);
+	uint64_t end = mapped_end(session, start), wanted = start + new_size;
+	struct session_file *file;
+
+	if (!range)
+		return false;
+	file = &session->file[range->file - 1];
+	if (wanted > file->base + file->reserved)
+		return false;
+	if (wanted > end &&
+	    syscall(SYS_mremap, end - page, page, page + wanted - end, 0) != (long)(end - page))
+		return false;
+	range_add(session, &(struct session_range){ range->file, range->image, start + old_size,
+						    wanted, 1, range->protection });
+	if (wanted - file->base > file->used)
+		file->used = wanted - file->base;
+	return true;
+}
+
+static void *remap_pm(uint64_t start, uint64_t old_size, uint64_t new_size, int flags)
 {
 	struct session *session = runtime_session;
-	struct session_range *range;
-	bool locked;
-	long result;
+	const struct session_file *file;
+	bool locked, grown;
 
 	if (new_size <= old_size) {
 		if (new_size < old_size)
 			unmap_pm(start + new_size, start + old_size);
 		return (void *)start;
 	}
-	result = syscall(SYS_mremap, start, old_size, new_size, 0);
-	if (result < 0)
-		return MAP_FAILED;
 	locked = spin_lock(&session->lock, thread_owner());
-	range = range_exact(session, start, start + old_size);
-	if (range) {
-		struct session_file *file = &session->file[range->file - 1];
-
-		range->end = start + new_size;
-		if (range->end - file->base > file->used)
-			file->used = range->end - file->base;
-	}
+	grown = grow(session, start, old_size, new_size);
 	if (locked)
 		spin_unlock(&session->lock);
-	return (void *)result;
+	if (grown)
+		return (void *)start;
+	file = session_file_at(session, start);
+	if (file)
+		session->file[file - session->file].unjudged = true;
+	session_limit(session, thread_owner(),
+		      "a PM file outgrew its place in Perdure's window: it was not judged");
+	return (void *)syscall(SYS_mremap, start, old_size, new_size, flags);
 }
 
 PUBLIC void *mremap(void *old_address, size_t old_size, size_t new_size, int flags, ...)
@@ -320,8 +398,45 @@ PUBLIC void *mremap(void *old_address, size_t old_size, size_t new_size, int fla
 		new_address = va_arg(arguments, void *);
 	va_end(arguments);
 	if (runtime_session && in_window(old_address) && !(flags & MREMAP_FIXED))
-		return remap_pm((uintptr_t)old_address, round_up(old_size), round_up(new_size));
+		return remap_pm((uintptr_t)old_address, round_up(old_size), round_up(new_size),
+				flags);
+	if (runtime_session && in_window(old_address))
+		session_limit(runtime_session, thread_owner(),
+			      "PM was moved with MREMAP_FIXED: accesses to it were not seen");
 	return (void *)syscall(SYS_mremap, old_address, old_size, new_size, flags, new_address);
+}
+
+static bool mapped_once(const struct session *session, uint64_t start, uint64_t end)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < session->ranges; i++)
+		if (is_ours(&session->range[i]) && overlaps(&session->range[i], start, end))
+			count += session->range[i].count;
+	return count <= 1;
+}
+
+/* A page that is mapped more than once keeps what its other mappings allow. */
+PUBLIC int mprotect(void *address, size_t length, int protection)
+{
+	uint64_t start = (uintptr_t)address, end = start + round_up(length);
+	struct session *session = runtime_session;
+	struct session_range *range;
+	bool locked;
+
+	if (!session || !in_window(address))
+		return syscall(SYS_mprotect, address, length, protection);
+	locked = spin_lock(&session->lock, thread_owner());
+	range = range_at(session, start, end);
+	if (range && range->start == start && range->end == end && range->count == 1)
+		range->protection = protection;
+	else if (range && mapped_once(session, start, end))
+		range = NULL; /* a part of a single mapping: as the program says */
+	if (locked)
+		spin_unlock(&session->lock);
+	if (range)
+		protection |= range_protection(session, start, end);
+	return syscall(SYS_mprotect, address, length, protection);
 }
 
 /* ---- persistence by system call ---- */
@@ -393,9 +508,13 @@ PUBLIC int syncfs(int fd)
 void window_after_fork(uint32_t parent_image)
 {
 	struct session *session = runtime_session;
-	bool locked = spin_lock(&session->lock, thread_owner());
-	uint32_t count = session->ranges;
+	uint32_t count;
+	bool locked;
 
+	if (session->ranges > SESSION_RANGES / 2)
+		window_end_dead_images();
+	locked = spin_lock(&session->lock, thread_owner());
+	count = session->ranges;
 	for (uint32_t i = 0; i < count; i++) {
 		struct session_range range = session->range[i];
 

@@ -109,6 +109,17 @@ struct session *session_attach(const char *path)
 	return session;
 }
 
+const struct session_file *session_file_at(const struct session *session, uint64_t address)
+{
+	for (uint32_t i = 0; i < session->files; i++) {
+		const struct session_file *file = &session->file[i];
+
+		if (file->used && address >= file->base && address < file->base + file->used)
+			return file;
+	}
+	return NULL;
+}
+
 void session_limit(struct session *session, uint32_t owner, const char *text)
 {
 	bool locked = spin_lock(&session->lock, owner);
@@ -152,7 +163,8 @@ void session_end_image(struct session *session, struct lines_thread *judge, uint
 
 		if (!range->file || range->image != image)
 			continue;
-		if (!mapped_elsewhere(session, range))
+		if (!mapped_elsewhere(session, range) &&
+		    !session->file[range->file - 1].unjudged)
 			lines_lose(&session->lines, judge, range->start, range->end - range->start);
 		range->file = 0;
 	}
@@ -163,5 +175,7 @@ void session_end_image(struct session *session, struct lines_thread *judge, uint
 void session_judge_rest(struct session *session)
 {
 	for (uint32_t i = 0; i < session->files; i++)
-		lines_lose(&session->lines, NULL, session->file[i].base, session->file[i].used);
+		if (!session->file[i].unjudged)
+			lines_lose(&session->lines, NULL, session->file[i].base,
+				   session->file[i].used);
 }

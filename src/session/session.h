@@ -55,15 +55,17 @@ struct session_file {
 	uint64_t base, reserved;
 	uint64_t used; /* highest mapped offset so far: what there is to judge */
 	bool heap;     /* --pm-heap: not a file */
+	bool unjudged; /* some of it is mapped where it cannot be seen */
 	char path[SESSION_PATH];
 };
 
-/* A mapped range of a PM file in one process. */
+/* A mapped range of a PM file in one process: what one or more equal mmaps returned. */
 struct session_range {
 	uint32_t file; /* index + 1; 0 is a free entry */
 	uint32_t image;
 	uint64_t start, end; /* addresses */
-	uint32_t count;      /* mmaps that return it */
+	uint32_t count;
+	int32_t protection;
 };
 
 struct session_thread {
@@ -96,6 +98,7 @@ struct session {
 	uint32_t pm_mapped; /* mappings that were PM, ever */
 	uint32_t instrumented;
 	uint64_t loads, stores, flushes, fences; /* of threads that have ended */
+	uint32_t skipped; /* events of signal handlers that interrupted a hook */
 	uint32_t limits, limits_lost;
 	uint32_t seen_files; /* files mapped that were not PM: for the hint */
 	char seen_file[16][SESSION_PATH];
@@ -120,6 +123,9 @@ struct session *session_create(int *fd, char *error, size_t error_size);
 
 /* Target: maps the session behind `path` (a /proc/PID/fd link). NULL if it is not one. */
 struct session *session_attach(const char *path);
+
+/* The PM file whose slot contains the address; null if there is none. */
+const struct session_file *session_file_at(const struct session *session, uint64_t address);
 
 /* Adds a line to the report's `limits`, once. Owner as in spin.h. */
 void session_limit(struct session *session, uint32_t owner, const char *text);
