@@ -139,23 +139,29 @@ static uint64_t line_address(const struct lines *lines, uint64_t index)
 	return lines->base + index * LINES_LINE_SIZE;
 }
 
-static bool line_lock(struct lines *lines, const struct lines_thread *thread, uint64_t index)
+static bool line_lock(struct lines *lines, struct lines_thread *thread, uint64_t index)
 {
 	struct lines_line *line = &lines->line[index];
 
 	if (!thread)
 		return true;
-	if (!lines->concurrent) {
+	if (lines->concurrent) {
+		if (!spin_lock(&line->lock, thread->owner))
+			return false;
+	} else {
 		if (line->lock)
 			return false;
 		line->lock = thread->owner;
-		return true;
 	}
-	return spin_lock(&line->lock, thread->owner);
+	thread->locked = index + 1;
+	return true;
 }
 
-static void line_unlock(struct lines *lines, uint64_t index)
+static void line_unlock(struct lines *lines, struct lines_thread *thread, uint64_t index)
 {
+	if (!thread)
+		return;
+	thread->locked = 0;
 	spin_unlock(&lines->line[index].lock);
 }
 
@@ -267,14 +273,28 @@ static uint32_t own_cover(struct lines *lines, const struct lines_thread *thread
 
 /* ---- events ---- */
 
-bool lines_begin(struct lines *lines, const struct lines_thread *thread, uint64_t address)
+bool lines_begin(struct lines *lines, struct lines_thread *thread, uint64_t address)
 {
 	return line_lock(lines, thread, line_index(lines, address));
 }
 
+bool lines_try(struct lines *lines, const struct lines_thread *thread, uint64_t address)
+{
+	return spin_try(&lines->line[line_index(lines, address)].lock, thread->owner);
+}
+
+void lines_abandon(struct lines *lines, struct lines_thread *thread)
+{
+	if (thread->locked)
+		spin_release(&lines->line[thread->locked - 1].lock, thread->owner);
+	thread->locked = 0;
+	spin_release(&lines->stores.lock, thread->owner);
+	spin_release(&lines->flushes.lock, thread->owner);
+}
+
 void lines_cancel(struct lines *lines, uint64_t address)
 {
-	line_unlock(lines, line_index(lines, address));
+	spin_unlock(&lines->line[line_index(lines, address)].lock);
 }
 
 /* The new store takes over bytes of older ones. Returns one of the same stack to merge with. */
@@ -320,7 +340,7 @@ void lines_end_store(struct lines *lines, struct lines_thread *thread, uint64_t 
 
 	bytes &= ~line->excluded;
 	if (!bytes || (lines->model == LINES_EADR && !nontemporal)) {
-		line_unlock(lines, index);
+		line_unlock(lines, thread, index);
 		return;
 	}
 	entry = take_over(lines, thread, index, bytes, stack, nontemporal);
@@ -344,7 +364,7 @@ void lines_end_store(struct lines *lines, struct lines_thread *thread, uint64_t 
 	}
 	if (nontemporal)
 		add_pending(lines, thread, index, stack, true);
-	line_unlock(lines, index);
+	line_unlock(lines, thread, index);
 }
 
 /* Nothing to write back: the line is clean, or this thread's pending flushes cover all of it. */
@@ -385,7 +405,7 @@ void lines_flush(struct lines *lines, struct lines_thread *thread, uint64_t addr
 			     &(struct lines_flush){ .sequence = UINT32_MAX, .thread = thread->id });
 	if (kind != LINES_ANNOUNCED)
 		line->cleaner = stack;
-	line_unlock(lines, index);
+	line_unlock(lines, thread, index);
 }
 
 void lines_fence(struct lines *lines, struct lines_thread *thread, uint32_t stack, bool idle)
@@ -405,7 +425,7 @@ void lines_fence(struct lines *lines, struct lines_thread *thread, uint32_t stac
 				drop_covered(lines, thread, &lines->line[index], flush);
 				unlink_flush(lines, &lines->line[index], i);
 			}
-			line_unlock(lines, index);
+			line_unlock(lines, thread, index);
 		}
 		flush_free(lines, thread, i);
 	}
@@ -442,8 +462,7 @@ static void visit_block(struct lines *lines, struct lines_thread *thread, uint64
 		if (!line_lock(lines, thread, i))
 			continue;
 		visit(lines, thread, i, bytes_in_range(lines, i, address, end), stack);
-		if (thread)
-			line_unlock(lines, i);
+		line_unlock(lines, thread, i);
 	}
 }
 
@@ -536,7 +555,7 @@ static void include_line(struct lines *lines, struct lines_thread *thread, uint6
 	if (!lines->line[index].excluded || !line_lock(lines, thread, index))
 		return;
 	lines->line[index].excluded &= ~bytes;
-	line_unlock(lines, index);
+	line_unlock(lines, thread, index);
 }
 
 static void exclude_line(struct lines *lines, struct lines_thread *thread, uint64_t index,
@@ -549,7 +568,7 @@ static void exclude_line(struct lines *lines, struct lines_thread *thread, uint6
 	lines->touched[offset >> LINES_BLOCK_SHIFT] |= LINES_EXCLUDED;
 	lines->line[index].excluded |= bytes;
 	forget_line(lines, thread, index, bytes, 0);
-	line_unlock(lines, index);
+	line_unlock(lines, thread, index);
 }
 
 void lines_exclude(struct lines *lines, struct lines_thread *thread, uint64_t address,

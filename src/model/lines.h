@@ -73,6 +73,7 @@ struct lines_thread {
 	uint32_t free_stores, free_stores_count;
 	uint32_t free_flushes, free_flushes_count;
 	uint64_t event;
+	uint64_t locked; /* index + 1 of the line it has locked last, 0 if none */
 };
 
 struct lines;
@@ -117,9 +118,11 @@ void lines_listen(const struct lines_listener *const *listeners);
  * lines_begin returns false where the thread holds this line already (a signal handler);
  * then lines_end_store must not be called.
  */
-bool lines_begin(struct lines *lines, const struct lines_thread *thread, uint64_t address);
+bool lines_begin(struct lines *lines, struct lines_thread *thread, uint64_t address);
 void lines_end_store(struct lines *lines, struct lines_thread *thread, uint64_t address,
 		     uint64_t bytes, uint32_t stack, bool nontemporal);
+/* The same, but false at once if anybody holds the line. */
+bool lines_try(struct lines *lines, const struct lines_thread *thread, uint64_t address);
 /* Releases the line without a store: a compare-and-swap that failed. */
 void lines_cancel(struct lines *lines, uint64_t address);
 
@@ -148,6 +151,9 @@ void lines_forget(struct lines *lines, struct lines_thread *thread, uint64_t add
 /* Declares bytes volatile, or PM again: stores to volatile ones are not followed. */
 void lines_exclude(struct lines *lines, struct lines_thread *thread, uint64_t address,
 		   uint64_t size, bool exclude);
+
+/* Releases what a thread holds that left an operation in the middle. */
+void lines_abandon(struct lines *lines, struct lines_thread *thread);
 
 /* The bits of a line's bytes [address, address+size) as used in lines_store. */
 static inline uint64_t lines_bytes(uint64_t address, unsigned size)

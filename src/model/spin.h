@@ -32,6 +32,20 @@ static inline bool spin_lock(uint32_t *lock, uint32_t owner)
 	}
 }
 
+static inline bool spin_try(uint32_t *lock, uint32_t owner)
+{
+	uint32_t seen = 0;
+
+	return __atomic_compare_exchange_n(lock, &seen, owner, false, __ATOMIC_ACQUIRE,
+					   __ATOMIC_RELAXED);
+}
+
+/* Unlocks it if this owner holds it. */
+static inline void spin_release(uint32_t *lock, uint32_t owner)
+{
+	__atomic_compare_exchange_n(lock, &owner, 0, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+}
+
 static inline void spin_unlock(uint32_t *lock)
 {
 	__atomic_store_n(lock, 0, __ATOMIC_RELEASE);

@@ -2,10 +2,13 @@
 /* Events on ranges of any size, for library functions and system calls. */
 #include "runtime/hooks.h"
 
-/* Calls of a libc function on ordinary memory leave the window test behind at once. */
+/*
+ * Calls of a libc function on ordinary memory leave at once, and so do those of a process without
+ * any instrumented code (a shell with --pm-heap).
+ */
 static bool touches_window(const void *p, size_t size)
 {
-	return size && (in_window(p) || in_window((const char *)p + size - 1));
+	return size && (in_window(p) || in_window((const char *)p + size - 1)) && runtime_involved;
 }
 
 void event_load(const void *p, size_t size, const struct frame *frame)
@@ -55,7 +58,7 @@ static void write_part(char *to, const struct content *content, size_t offset, s
 static void write_lines(char *to, size_t n, const struct content *content, uint32_t flags,
 			const struct frame *frame)
 {
-	struct session_thread *thread = thread_enter();
+	struct session_thread *thread = runtime_involved ? thread_enter() : NULL;
 	bool nontemporal = flags & PERDURE_NONTEMPORAL;
 	uint32_t stack;
 

@@ -19,6 +19,13 @@ static void trace(struct session_thread *thread, enum trace_kind kind, uint32_t 
 	});
 }
 
+/* Instrumented code never runs inside a hook, except in a signal handler that interrupted one. */
+static void note_skipped(void)
+{
+	if (runtime_session)
+		__atomic_fetch_add(&runtime_session->skipped, 1, __ATOMIC_RELAXED);
+}
+
 /* ---- loads ---- */
 
 void hook_load(const void *p, uint32_t descriptor, const struct frame *frame)
@@ -71,6 +78,7 @@ void hook_store(void *p, uint64_t value, uint32_t descriptor, const struct frame
 	}
 	thread = thread_enter();
 	if (!thread) {
+		note_skipped();
 		store_value(p, value, size);
 		return;
 	}
@@ -92,7 +100,11 @@ void hook_store(void *p, uint64_t value, uint32_t descriptor, const struct frame
 	thread_leave();
 }
 
-/* A write whose instruction is the program's own: its lines stay locked from begin to end. */
+/*
+ * A write whose instruction is the program's own: its lines stay locked from begin to end, and the
+ * thread stays busy, so that a signal handler in between waits for no other line. A second write
+ * of the same instruction (assembly with two outputs) only tries to lock.
+ */
 enum { OPEN_WRITES = 4, OPEN_LINES = 64 };
 struct open_write {
 	uint64_t address, size;
@@ -122,12 +134,14 @@ static uint64_t line_of(uint64_t address)
 	return address & ~(uint64_t)(PERDURE_LINE_SIZE - 1);
 }
 
-static uint64_t lock_lines(struct session_thread *thread, uint64_t address, uint64_t size)
+static uint64_t lock_lines(struct session_thread *thread, uint64_t address, uint64_t size,
+			   bool only_try)
 {
 	uint64_t locked = 0, line = line_of(address);
 
 	for (unsigned i = 0; i < OPEN_LINES && line < address + size; i++) {
-		if (lines_begin(&runtime_session->lines, &thread->lines, line))
+		if (only_try ? lines_try(&runtime_session->lines, &thread->lines, line)
+			     : lines_begin(&runtime_session->lines, &thread->lines, line))
 			locked |= 1ull << i;
 		line += PERDURE_LINE_SIZE;
 	}
@@ -145,15 +159,17 @@ void hook_write_begin(void *p, uint64_t size, uint32_t descriptor, const struct 
 		return;
 	*(volatile char *)p;
 	((volatile char *)p)[size - 1];
-	thread = thread_enter();
-	if (!thread)
+	thread = open_writes.count ? runtime_thread.shared : thread_enter();
+	if (!thread) {
+		note_skipped();
 		return;
-	write = &open_writes.write[open_writes.count++];
+	}
+	write = &open_writes.write[open_writes.count];
 	*write = (struct open_write){ .address = (uintptr_t)p, .size = size };
-	write->locked = lock_lines(thread, write->address, size);
+	write->locked = lock_lines(thread, write->address, size, open_writes.count > 0);
+	open_writes.count++;
 	if (descriptor & PERDURE_IF_CHANGED && size <= sizeof(write->before))
 		copy_bytes(write->before, p, size);
-	thread_leave();
 }
 
 /* The part of [address, address + size) that lies in this line, as bits. */
@@ -197,9 +213,7 @@ void hook_write_end(void *p, uint64_t size, uint32_t descriptor, uint32_t done,
 	write = open_writes.write[open_writes.count - 1];
 	if (write.address != (uintptr_t)p || write.size != size)
 		return;
-	thread = thread_enter();
-	if (!thread)
-		return;
+	thread = runtime_thread.shared;
 	open_writes.count--;
 	if (descriptor & PERDURE_IF_CHANGED && size <= sizeof(write.before))
 		done = !same_bytes(write.before, p, size);
@@ -214,7 +228,17 @@ void hook_write_end(void *p, uint64_t size, uint32_t descriptor, uint32_t done,
 	}
 	trace(thread, done ? TRACE_STORE : TRACE_FAILED_CAS, descriptor & ~PERDURE_SIZE_MASK, p,
 	      size, stack);
-	thread_leave();
+	if (!open_writes.count)
+		thread_leave();
+}
+
+void hook_abandon_writes(void)
+{
+	while (open_writes.count) {
+		struct open_write *write = &open_writes.write[--open_writes.count];
+
+		end_lines(runtime_thread.shared, write, 0, 0, false);
+	}
 }
 
 void hook_write_mask(void *p, uint64_t element, uint64_t mask, uint32_t flags,
@@ -241,8 +265,10 @@ void hook_flush(const void *p, uint32_t kind, const struct frame *frame)
 	struct session_thread *thread = thread_enter();
 	uint32_t stack;
 
-	if (!thread)
+	if (!thread) {
+		note_skipped();
 		return;
+	}
 	stack = stack_capture(frame);
 	thread->flushes++;
 	lines_flush(&runtime_session->lines, &thread->lines, line_of((uintptr_t)p), stack,

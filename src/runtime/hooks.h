@@ -18,6 +18,8 @@ HIDDEN void hook_write_mask(void *p, uint64_t element, uint64_t mask, uint32_t f
 			    const struct frame *frame);
 HIDDEN void hook_flush(const void *p, uint32_t kind, const struct frame *frame);
 HIDDEN void hook_fence(uint32_t kind, const struct frame *frame);
+/* The instruction between begin and end was left by a jump. */
+HIDDEN void hook_abandon_writes(void);
 HIDDEN void hook_unknown(const char *text, const void *p, const struct frame *frame);
 
 /* A store of any size that has happened or is about to, without the lock around it. */

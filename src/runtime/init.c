@@ -15,11 +15,21 @@
 
 struct session *runtime_session;
 uint32_t runtime_image;
+bool runtime_involved;
+
+/* The entry of a forked child that has ended, which nothing refers to; otherwise a new one. */
+static uint32_t free_image(struct session *session)
+{
+	for (uint32_t i = 0; session->images > SESSION_IMAGES / 2 && i < session->images; i++)
+		if (session->image[i].ended && session->image[i].modules_of != i)
+			return i;
+	return session->images < SESSION_IMAGES ? session->images++ : SESSION_IMAGES - 1;
+}
 
 static uint32_t add_image(struct session *session, int32_t same_modules_as)
 {
 	bool locked = spin_lock(&session->lock, thread_owner());
-	uint32_t index = session->images < SESSION_IMAGES ? session->images++ : SESSION_IMAGES - 1;
+	uint32_t index = free_image(session);
 	struct session_image *image = &session->image[index];
 	ssize_t length = readlink("/proc/self/exe", image->program, SESSION_PATH - 1);
 
@@ -39,6 +49,8 @@ static void after_fork_in_child(void)
 	if (!runtime_session)
 		return;
 	thread_after_fork();
+	if (runtime_session->images > SESSION_IMAGES / 2)
+		window_end_dead_images();
 	runtime_image = add_image(runtime_session, runtime_session->image[parent].modules_of);
 	window_after_fork(parent);
 }
@@ -58,7 +70,9 @@ static void attach(const char *path)
 	runtime_image = add_image(session, -1);
 	if (runtime_image > 0)
 		session->lines.concurrent = 1;
-	modules_update();
+	runtime_involved = modules_any_instrumented();
+	if (runtime_involved)
+		modules_update();
 	runtime_wants_loads = session->options.trace;
 	pthread_atfork(NULL, NULL, after_fork_in_child);
 	window_end_dead_images();

@@ -8,6 +8,7 @@
 
 #include <pthread.h>
 #include <semaphore.h>
+#include <setjmp.h>
 #include <stdlib.h>
 #include <threads.h>
 
@@ -128,3 +129,20 @@ PUBLIC int pthread_create(pthread_t *restrict thread, const pthread_attr_t *rest
 		free(start);
 	return result;
 }
+
+/* ---- jumps out of signal handlers ---- */
+
+#define JUMPS(name)                                                                                \
+	PUBLIC void name(struct __jmp_buf_tag buffer[1], int value)                                \
+	{                                                                                          \
+		thread_abandon();                                                                  \
+		REAL(name)(buffer, value);                                                         \
+		__builtin_unreachable();                                                           \
+	}                                                                                          \
+	struct ignore_semicolon
+
+void __longjmp_chk(struct __jmp_buf_tag buffer[1], int value) __attribute__((noreturn));
+JUMPS(longjmp);
+JUMPS(_longjmp);
+JUMPS(siglongjmp);
+JUMPS(__longjmp_chk);

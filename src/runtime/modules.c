@@ -109,9 +109,26 @@ static int note_object(struct dl_phdr_info *info, size_t size, void *unused)
 	};
 	store_path(session->module[session->modules].path, object.path);
 	session->modules++;
-	if (object.instrumented)
+	if (object.instrumented) {
 		session->instrumented++;
+		runtime_involved = true;
+	}
 	return 0;
+}
+
+static int find_instrumented(struct dl_phdr_info *info, size_t size, void *unused)
+{
+	struct object object;
+
+	(void)size;
+	(void)unused;
+	describe(info, &object);
+	return object.instrumented;
+}
+
+bool modules_any_instrumented(void)
+{
+	return dl_iterate_phdr(find_instrumented, NULL) != 0;
 }
 
 void modules_update(void)

@@ -46,6 +46,7 @@ struct frame {
 
 extern HIDDEN struct session *runtime_session; /* null: idle */
 extern HIDDEN uint32_t runtime_image;          /* index of this process's image */
+extern HIDDEN bool runtime_involved;           /* some code here was built with perdure-cc */
 
 extern __thread struct perdure_inline __perdure_inline
 	__attribute__((tls_model("initial-exec"), visibility("default")));
@@ -68,6 +69,8 @@ HIDDEN struct session_thread *thread_register(void);
 HIDDEN void thread_after_fork(void);
 HIDDEN void thread_end(void);
 HIDDEN void thread_init(void);
+/* A handler jumps out of a hook that it interrupted: gives back what the hook holds. */
+HIDDEN void thread_abandon(void);
 
 static inline struct session_thread *thread_enter(void)
 {
@@ -108,6 +111,8 @@ HIDDEN void *stack_call_thread(void *(*start)(void *), void *argument);
 
 /* Notes newly loaded objects, so that addresses can be named later. */
 HIDDEN void modules_update(void);
+/* True if any object in this process was built with perdure-cc. */
+HIDDEN bool modules_any_instrumented(void);
 /* True if the code at this address was built with perdure-cc. */
 HIDDEN bool modules_instrumented(const void *address);
 HIDDEN bool modules_known(uintptr_t address);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "model/spin.h"
+#include "runtime/hooks.h"
 
 __thread struct perdure_inline __perdure_inline;
 __thread struct thread runtime_thread;
@@ -120,6 +121,19 @@ void thread_end(void)
 		spin_unlock(&session->lock);
 	runtime_thread.busy = false;
 	__perdure_inline.pending = 0;
+}
+
+void thread_abandon(void)
+{
+	struct thread *thread = &runtime_thread;
+
+	if (!thread->busy || !runtime_session || !thread->shared)
+		return;
+	hook_abandon_writes();
+	lines_abandon(&runtime_session->lines, &thread->shared->lines);
+	spin_release(&runtime_session->raw.lock, thread->owner);
+	spin_release(&runtime_session->lock, thread->owner);
+	thread->busy = false;
 }
 
 void thread_after_fork(void)

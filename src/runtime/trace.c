@@ -10,21 +10,20 @@
 
 #include "runtime/runtime.h"
 
+/*
+ * The file is opened for each record: a descriptor that stays open could be closed by the program
+ * and mean another file when it is next used.
+ */
 void trace_write(const struct trace_record *record)
 {
-	static int fd = -1;
 	int saved_errno = errno;
+	int fd = syscall(SYS_openat, AT_FDCWD, runtime_session->options.trace_path,
+			 O_WRONLY | O_APPEND | O_CLOEXEC);
 
-	if (fd == -1) {
-		fd = syscall(SYS_openat, AT_FDCWD, runtime_session->options.trace_path,
-			     O_WRONLY | O_APPEND | O_CLOEXEC);
-		if (fd < 0)
-			fd = -2;
-	}
-	if (fd >= 0 && syscall(SYS_write, fd, record, sizeof(*record)) != sizeof(*record)) {
+	if (fd < 0 || syscall(SYS_write, fd, record, sizeof(*record)) != sizeof(*record))
 		session_limit(runtime_session, thread_owner(),
 			      "the trace could not be written in full");
-		fd = -2;
-	}
+	if (fd >= 0)
+		syscall(SYS_close, fd);
 	errno = saved_errno;
 }

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,6 +22,7 @@
 
 static int channel = -1;
 static pid_t watched;
+static unsigned long channel_inode; /* the program may close it and use its number again */
 
 /* bin/perdure of the tree that this library, lib/perdure/libperdure.so, belongs to. */
 static bool find_command(char *path, size_t size)
@@ -49,6 +51,7 @@ static void spawn(const char *command, int its_end, pid_t target)
 	if (child == 0) {
 		if (fork() > 0)
 			_exit(0);
+		setsid(); /* a signal to the program's group is not for the watcher */
 		snprintf(fd, sizeof(fd), "%d", its_end);
 		snprintf(pid, sizeof(pid), "%d", target);
 		fcntl(its_end, F_SETFD, 0);
@@ -57,6 +60,13 @@ static void spawn(const char *command, int its_end, pid_t target)
 	}
 	if (child > 0)
 		waitpid(child, NULL, 0);
+}
+
+static unsigned long inode_of(int fd)
+{
+	struct stat status;
+
+	return fstat(fd, &status) == 0 && S_ISSOCK(status.st_mode) ? status.st_ino : 0;
 }
 
 /* The watcher's first word is the path of the session. */
@@ -70,7 +80,7 @@ static bool receive_path(char *path, size_t size)
 
 bool watch_start(const char *options, char *session_path, size_t size)
 {
-	char command[PATH_MAX], number[16];
+	char command[PATH_MAX], number[64];
 	int ends[2];
 
 	(void)options; /* the watcher finds them in the environment, too */
@@ -93,21 +103,26 @@ bool watch_start(const char *options, char *session_path, size_t size)
 	}
 	/* An exec'd program and children go on in the same session. */
 	setenv("PERDURE_SESSION", session_path, 1);
-	snprintf(number, sizeof(number), "%d:%d", channel, watched);
+	channel_inode = inode_of(channel);
+	snprintf(number, sizeof(number), "%d:%d:%lu", channel, watched, channel_inode);
 	setenv("PERDURE_WATCH", number, 1);
 	return true;
 }
 
 /* After exec: the channel is still open under its number. */
-static void find_channel(void)
+static bool find_channel(void)
 {
 	const char *text = getenv("PERDURE_WATCH");
 	int fd, pid;
+	unsigned long inode;
 
-	if (channel < 0 && text && sscanf(text, "%d:%d", &fd, &pid) == 2 && pid == getpid()) {
+	if (channel < 0 && text && sscanf(text, "%d:%d:%lu", &fd, &pid, &inode) == 3 &&
+	    pid == getpid()) {
 		channel = fd;
 		watched = pid;
+		channel_inode = inode;
 	}
+	return channel >= 0 && watched == getpid() && inode_of(channel) == channel_inode;
 }
 
 /* Lets the watcher write its report now; returns the status to end with. */
@@ -116,8 +131,7 @@ static int end(int status)
 	struct watch_answer answer = { 0 };
 	struct watch_request request = { .status = status };
 
-	find_channel();
-	if (channel < 0 || watched != getpid())
+	if (!find_channel())
 		return status;
 	if (syscall(SYS_write, channel, &request, sizeof(request)) == sizeof(request) &&
 	    syscall(SYS_read, channel, &answer, sizeof(answer)) == sizeof(answer) &&
