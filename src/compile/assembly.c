@@ -90,6 +90,7 @@ struct statement {
 	char *part[PARTS];
 	unsigned parts;
 	bool lock, repeat, operand_size_prefix;
+	bool coded, label;
 };
 
 static bool is_one_of(const char *word, const char *list)
@@ -123,6 +124,23 @@ static void split_parts(char *text, struct statement *s)
 	}
 }
 
+/* A single byte that is a prefix of the next instruction. */
+static bool is_prefix_byte(const char *text, struct statement *s)
+{
+	char *end;
+	long byte = strtol(text, &end, 0);
+
+	while (isspace((unsigned char)*end))
+		end++;
+	if (*end || end == text)
+		return false;
+	s->operand_size_prefix |= byte == 0x66;
+	s->lock |= byte == 0xf0;
+	s->repeat |= byte == 0xf3;
+	return byte == 0x66 || byte == 0xf0 || byte == 0xf2 || byte == 0xf3 || byte == 0x3e ||
+	       byte == 0x2e;
+}
+
 /* Takes prefixes off and finds mnemonic and operands. False for labels, directives, nothing. */
 static bool dissect(struct statement *s)
 {
@@ -143,10 +161,14 @@ static bool dissect(struct statement *s)
 			return false;
 		if (*end)
 			*p++ = 0;
-		if (end[-1] == ':')
+		if (end[-1] == ':') {
+			s->label |= !isdigit((unsigned char)*word);
 			continue;
-		if (strcmp(word, ".byte") == 0) {
-			s->operand_size_prefix |= strstr(p, "0x66") != NULL;
+		}
+		if (strcmp(word, ".byte") == 0 && is_prefix_byte(p, s))
+			return false;
+		if (is_one_of(word, ".byte .long .quad .word .short .insn .2byte .4byte .8byte")) {
+			s->coded = true; /* instructions as numbers */
 			return false;
 		}
 		if (*word == '.')
@@ -207,6 +229,7 @@ static int register_operand(const struct assembly *a, const char *p)
 
 struct place {
 	bool memory, understood, through_register;
+	bool stack; /* relative to the stack pointer */
 	int operand;
 	int64_t displacement;
 };
@@ -230,6 +253,7 @@ static struct place parse_place(const struct assembly *a, const char *text)
 		return place;
 	}
 	place.memory = place.through_register = true;
+	place.stack = strncmp(open + 1, "%rsp", 4) == 0 || strncmp(open + 1, "%esp", 4) == 0;
 	place.displacement = strtoll(text, (char **)&end, 0);
 	if (end != open)
 		return place;
@@ -255,7 +279,7 @@ static struct assembly_effect *add_effect(struct assembly *a, enum assembly_effe
 		return NULL;
 	}
 	effect = &a->effect[a->effects++];
-	*effect = (struct assembly_effect){ .kind = kind, .operand = -1 };
+	*effect = (struct assembly_effect){ .kind = kind, .operand = -1, .width_of = -1 };
 	return effect;
 }
 
@@ -339,26 +363,93 @@ static bool string_instruction(struct assembly *a, const struct statement *s)
 	return true;
 }
 
+/* The size that a modifier of a register operand, as in ${0:w}, stands for. */
+static uint32_t modifier_size(const char *part)
+{
+	const char *colon = part[0] == '$' && part[1] == '{' ? strchr(part, ':') : NULL;
+
+	switch (colon ? colon[1] : 0) {
+	case 'b':
+	case 'h':
+		return 1;
+	case 'w':
+		return 2;
+	case 'k':
+		return 4;
+	case 'q':
+		return 8;
+	case 'x':
+		return 16;
+	case 't':
+		return 32;
+	case 'g':
+		return 64;
+	default:
+		return 0;
+	}
+}
+
+static uint32_t vector_register_size(const char *part)
+{
+	return strstr(part, "%zmm")   ? 64
+	       : strstr(part, "%ymm") ? 32
+	       : strstr(part, "%xmm") ? 16
+				      : 0;
+}
+
+/* Instructions whose name says how much they move. */
+static uint32_t named_size(const char *m)
+{
+	static const struct {
+		const char *names;
+		uint32_t size;
+	} table[] = {
+		{ "movss vmovss movd vmovd movntil stmxcsr extractps vextractps", 4 },
+		{ "movsd vmovsd movq vmovq movlps movhps movlpd movhpd vmovlps vmovhps movntiq cmpxchg8b",
+		  8 },
+		{ "movdqu movdqa movups movaps movupd movapd movntdq movntps movntpd lddqu cmpxchg16b",
+		  16 },
+		{ "fxsave", 512 },
+	};
+
+	if (strncmp(m, "set", 3) == 0)
+		return 1;
+	for (unsigned i = 0; i < sizeof(table) / sizeof(*table); i++)
+		if (is_one_of(m, table[i].names))
+			return table[i].size;
+	return 0;
+}
+
+static const char sized_stems[] =
+	"mov add sub and or xor inc dec neg not xadd xchg cmpxchg adc sbb "
+	"shl shr sar rol ror bts btr btc cmp test";
+
 /* How much an instruction moves when its memory operand is only an address. */
-static uint32_t access_width(const struct statement *s)
+static void access_width(const struct statement *s, uint32_t *size, int *width_of)
 {
 	size_t length = strlen(s->mnemonic);
-	unsigned size;
+	char stem[32];
 
-	for (unsigned i = 0; i < s->parts; i++) {
-		if (strstr(s->part[i], "%zmm"))
-			return 64;
-		if (strstr(s->part[i], "%ymm"))
-			return 32;
-		if (strstr(s->part[i], "%xmm"))
-			return 16;
+	*width_of = -1;
+	*size = 0;
+	for (unsigned i = 0; i < s->parts && !*size; i++)
+		if (s->mnemonic[0] == 'v' || strncmp(s->mnemonic, "movnt", 5) == 0)
+			*size = vector_register_size(s->part[i]);
+	if (!*size)
+		*size = named_size(s->mnemonic);
+	if (!*size && length > 1 && length < sizeof(stem)) {
+		memcpy(stem, s->mnemonic, length - 1);
+		stem[length - 1] = 0;
+		if (is_one_of(stem, sized_stems))
+			*size = suffix_size(s->mnemonic[length - 1]);
 	}
-	if (strncmp(s->mnemonic, "cmpxchg16b", 10) == 0)
-		return 16;
-	if (strncmp(s->mnemonic, "cmpxchg8b", 9) == 0 || strncmp(s->mnemonic, "movnti", 6) == 0)
-		return s->mnemonic[length - 1] == 'l' ? 4 : 8;
-	size = suffix_size(s->mnemonic[length - 1]);
-	return size ? size : 8;
+	for (unsigned i = 0; i < s->parts && !*size && *width_of < 0; i++) {
+		const char *end;
+
+		*size = modifier_size(s->part[i]);
+		if (!strchr(s->part[i], '('))
+			*width_of = operand_number(s->part[i], &end);
+	}
 }
 
 /* Memory in the last operand is written, except by these. */
@@ -412,15 +503,19 @@ static uint32_t plain_flags(const struct statement *s, bool *exchange)
 static void plain_instruction(struct assembly *a, const struct statement *s)
 {
 	bool exchange;
-	uint32_t flags = plain_flags(s, &exchange), size = access_width(s);
+	uint32_t flags = plain_flags(s, &exchange), size;
+	int width_of;
 
 	if (strncmp(s->mnemonic, "lea", 3) == 0)
 		return;
+	access_width(s, &size, &width_of);
 	for (unsigned i = 0; i < s->parts; i++) {
 		struct place place = parse_place(a, s->part[i]);
 		bool last = i + 1 == s->parts || strncmp(s->mnemonic, "xchg", 4) == 0;
 
-		if (!place.memory && place.understood)
+		if (place.stack)
+			a->locked |= exchange;
+		if (place.stack || (!place.memory && place.understood))
 			continue;
 		if (last && !is_one_of(s->mnemonic, reading)) {
 			a->locked |= exchange;
@@ -428,6 +523,8 @@ static void plain_instruction(struct assembly *a, const struct statement *s)
 		} else {
 			add_access(a, EFFECT_LOAD, &place, size, 0);
 		}
+		if (a->effects)
+			a->effect[a->effects - 1].width_of = width_of;
 	}
 }
 
@@ -478,6 +575,13 @@ static const char *next_statement(const char *p, const char *end, char *out)
 	bool intel = false, comment = false;
 
 	for (; p < end && *p != '\n' && (*p != ';' || comment); p++) {
+		const char *close;
+
+		if (*p == '/' && p + 1 < end && p[1] == '*' &&
+		    (close = memmem(p, end - p, "*/", 2))) {
+			p = close + 1;
+			continue;
+		}
 		comment |= *p == '#';
 		if (*p == '$' && p + 1 < end && strchr("()|", p[1])) {
 			intel = p[1] == '|';
@@ -488,6 +592,18 @@ static const char *next_statement(const char *p, const char *end, char *out)
 	}
 	out[length] = 0;
 	return p < end ? p + 1 : p;
+}
+
+/* Data that a probe puts into a section of its own is not executed. */
+static bool other_section(const char *text, bool *elsewhere)
+{
+	if (strstr(text, ".pushsection"))
+		*elsewhere = true;
+	if (strstr(text, ".popsection") || strstr(text, ".previous")) {
+		*elsewhere = false;
+		return true;
+	}
+	return *elsewhere;
 }
 
 /* Four rotations that add up to nothing, and an exchange of a register with itself. */
@@ -501,7 +617,7 @@ void assembly_parse(const char *text, size_t text_length, const char *constraint
 		    size_t constraints_length, struct assembly *result)
 {
 	const char *start = text, *end = text + text_length;
-	bool prefix = false, lock = false, repeat = false;
+	bool prefix = false, lock = false, repeat = false, elsewhere = false;
 	unsigned statements = 0, flushes = 0;
 
 	*result = (struct assembly){ 0 };
@@ -514,7 +630,11 @@ void assembly_parse(const char *text, size_t text_length, const char *constraint
 		bool found;
 
 		text = next_statement(text, end, s.text);
+		if (other_section(s.text, &elsewhere))
+			continue;
 		found = dissect(&s);
+		result->unrecognised |= s.coded;
+		result->has_label |= s.label;
 		/* A prefix may be a statement of its own: "lock; xadd …". */
 		prefix = !found && s.operand_size_prefix;
 		lock = !found && s.lock;

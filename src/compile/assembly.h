@@ -34,7 +34,8 @@ struct assembly_effect {
 	int operand;
 	bool through_register; /* the operand holds the address; otherwise it is the memory */
 	int64_t displacement;
-	uint32_t size;  /* 0: the operand's own size */
+	uint32_t size;  /* 0: that of the operand width_of, or the operand's own */
+	int width_of;   /* the register operand that the instruction moves, or -1 */
 	uint32_t flags; /* enum perdure_access_flag */
 	int detail;     /* enum perdure_flush or perdure_fence */
 };
@@ -49,6 +50,7 @@ struct assembly {
 	bool unrecognised; /* contains an instruction that is in no table */
 	bool clobbers_memory;
 	bool client_request; /* Valgrind's magic sequence */
+	bool has_label;
 };
 
 /* Parses LLVM's form of a template and its constraints. */

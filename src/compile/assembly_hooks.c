@@ -34,6 +34,19 @@ static LLVMValueRef operand_value(LLVMValueRef call, const struct assembly *a, i
 	return argument < 0 ? NULL : LLVMGetOperand(call, argument);
 }
 
+/* How much it accesses: by the mnemonic, the register it moves, or the operand's own type. */
+static LLVMValueRef effect_size(struct instrumenter *in, LLVMValueRef call,
+				const struct assembly *a, const struct assembly_effect *effect)
+{
+	LLVMValueRef value = operand_value(call, a, effect->width_of);
+
+	if (effect->size)
+		return LLVMConstInt(in->i64, effect->size, false);
+	if (effect->through_register)
+		return value ? access_size(in, LLVMTypeOf(value)) : LLVMConstInt(in->i64, 8, false);
+	return access_size(in, operand_type(in, call, a->operand[effect->operand].argument));
+}
+
 /* Fills in the access that an effect describes; false if its address cannot be known. */
 static bool make_access(struct instrumenter *in, LLVMValueRef call, const struct assembly *a,
 			const struct assembly_effect *effect, struct access *access)
@@ -55,11 +68,7 @@ static bool make_access(struct instrumenter *in, LLVMValueRef call, const struct
 		.instruction = call,
 		.pointer = pointer,
 		.base = access_base(pointer),
-		.size = effect->size
-				? LLVMConstInt(in->i64, effect->size, false)
-				: access_size(in,
-					      operand_type(in, call,
-							   a->operand[effect->operand].argument)),
+		.size = effect_size(in, call, a, effect),
 		.flags = effect->flags,
 	};
 	return true;
@@ -108,16 +117,14 @@ static bool string_effect(struct instrumenter *in, LLVMValueRef call, const stru
 }
 
 static void flush_or_fence(struct instrumenter *in, LLVMValueRef call, const struct assembly *a,
-			   const struct assembly_effect *effect, bool after)
+			   const struct assembly_effect *effect, LLVMValueRef before)
 {
 	struct access access = { 0 };
 
 	if (effect->kind == EFFECT_FLUSH && !make_access(in, call, a, effect, &access))
 		return;
-	if (after)
-		instrument_after(in, call);
-	else
-		instrument_before(in, call);
+	instrument_before(in, call); /* for its place in the source */
+	LLVMPositionBuilderBefore(in->builder, before);
 	if (effect->kind == EFFECT_FLUSH)
 		helper_flush(in, access.pointer, effect->detail);
 	else
@@ -160,6 +167,7 @@ static bool is_order(const struct assembly_effect *effect)
 
 static void apply_all(struct instrumenter *in, LLVMValueRef call, struct assembly *a)
 {
+	LLVMValueRef next = LLVMGetNextInstruction(call);
 	bool stores = false;
 
 	for (unsigned i = 0; i < a->effects; i++) {
@@ -168,16 +176,11 @@ static void apply_all(struct instrumenter *in, LLVMValueRef call, struct assembl
 		if (!is_order(&a->effect[i]) && !apply(in, call, a, &a->effect[i]))
 			a->unknown = true;
 	}
-	/*
-	 * Flushes of the stores in the same statement come after them. Hooks placed right after
-	 * the call pile up in reverse, so the list is walked backwards there.
+	/* Flushes and fences come after the stores of the same statement, whose hooks surround it.
 	 */
-	for (unsigned i = 0; i < a->effects; i++) {
-		const struct assembly_effect *effect = &a->effect[stores ? a->effects - 1 - i : i];
-
-		if (is_order(effect))
-			flush_or_fence(in, call, a, effect, stores);
-	}
+	for (unsigned i = 0; i < a->effects; i++)
+		if (is_order(&a->effect[i]))
+			flush_or_fence(in, call, a, &a->effect[i], stores ? next : call);
 }
 
 /* Valgrind's client requests go to the runtime, which understands pmemcheck's. */
@@ -225,9 +228,15 @@ void instrument_assembly(struct instrumenter *in, LLVMValueRef call)
 		return;
 	}
 	if (a.only_flush && LLVMGetTypeKind(LLVMTypeOf(call)) == LLVMVoidTypeKind) {
-		flush_or_fence(in, call, &a, &a.effect[0], false);
+		flush_or_fence(in, call, &a, &a.effect[0], call);
 		LLVMInstructionEraseFromParent(call);
 		return;
+	}
+	if (a.has_label) { /* a second copy would define it twice */
+		unsigned kind = LLVMGetEnumAttributeKindForName("noduplicate", 11);
+
+		LLVMAddCallSiteAttribute(call, LLVMAttributeFunctionIndex,
+					 LLVMCreateEnumAttribute(in->context, kind, 0));
 	}
 	if (a.locked) {
 		instrument_before(in, call);

@@ -25,10 +25,17 @@ struct request {
 	bool cxx;
 };
 
-/* Link-time optimisation would need a linker plug-in and gains nothing here. */
+/*
+ * Link-time optimisation would need a linker plug-in and gains nothing here. Stripping would take
+ * the lines out of the report.
+ */
 static bool is_dropped(const char *argument)
 {
 	return strncmp(argument, "-flto", 5) == 0 || strcmp(argument, "-fno-lto") == 0 ||
+	       strcmp(argument, "-s") == 0 || strcmp(argument, "-Wl,-s") == 0 ||
+	       strcmp(argument, "-Wl,-S") == 0 || strcmp(argument, "-Wl,--strip-all") == 0 ||
+	       strncmp(argument, "-fembed-bitcode", 15) == 0 ||
+	       strncmp(argument, "-Wl,-plugin-opt", 15) == 0 ||
 	       strcmp(argument, "-ffat-lto-objects") == 0 ||
 	       strcmp(argument, "-fno-fat-lto-objects") == 0 ||
 	       strcmp(argument, "-fuse-linker-plugin") == 0 ||
@@ -50,13 +57,39 @@ static bool stops_before_link(const char *argument)
 	return false;
 }
 
+/* A header is compiled by itself, and nothing is linked. */
+static bool is_header(const char *argument)
+{
+	static const char *const endings[] = { ".h", ".hh", ".hpp", ".hxx", ".H", ".h++" };
+	size_t length = strlen(argument);
+
+	for (size_t i = 0; i < sizeof(endings) / sizeof(*endings); i++) {
+		size_t ending = strlen(endings[i]);
+
+		if (argument[0] != '-' && length > ending &&
+		    strcmp(argument + length - ending, endings[i]) == 0)
+			return true;
+	}
+	return strcmp(argument, "c-header") == 0 || strcmp(argument, "c++-header") == 0 ||
+	       strcmp(argument, "-xc-header") == 0 || strcmp(argument, "-xc++-header") == 0;
+}
+
+static bool takes_value(const char *argument)
+{
+	return strcmp(argument, "-include") == 0 || strcmp(argument, "-imacros") == 0 ||
+	       strcmp(argument, "-MF") == 0 || strcmp(argument, "-MT") == 0 ||
+	       strcmp(argument, "-MQ") == 0 || strcmp(argument, "-o") == 0 ||
+	       strcmp(argument, "-D") == 0 || strcmp(argument, "-I") == 0;
+}
+
 static void examine(const struct arguments *user, struct request *request)
 {
 	request->links = true;
 	for (size_t i = 0; i < user->count; i++) {
 		const char *argument = user->list[i];
 
-		if (stops_before_link(argument))
+		if (stops_before_link(argument) ||
+		    (is_header(argument) && (i == 0 || !takes_value(user->list[i - 1]))))
 			request->links = false;
 		else if (strcmp(argument, "-r") == 0 || strcmp(argument, "-Wl,-r") == 0)
 			request->partial = true;
@@ -72,7 +105,6 @@ static void examine(const struct arguments *user, struct request *request)
 static void add_compile_options(struct arguments *out, const char *prefix)
 {
 	arguments_add(out, "--start-no-unused-arguments");
-	arguments_add(out, "-g");
 	arguments_add(out, "-gdwarf-aranges"); /* lets a report find a unit by address */
 	arguments_add(out, "-D__PERDURE__=1");
 	arguments_add(out, "-idirafter");
@@ -84,6 +116,7 @@ static void add_compile_options(struct arguments *out, const char *prefix)
 static void add_link_options(struct arguments *out, const char *prefix)
 {
 	arguments_add(out, "--start-no-unused-arguments");
+	arguments_add(out, "-Wl,-z,now"); /* lazy binding would clobber a register of the hooks */
 	arguments_add(out, "-Wl,--push-state,--no-as-needed");
 	arguments_addf(out, "%s/lib/perdure/libperdure.so", prefix);
 	arguments_add(out, "-Wl,--pop-state");
@@ -107,10 +140,13 @@ static void build_command(struct arguments *out, const struct arguments *user, c
 	for (size_t i = 0; i < user->count; i++)
 		if (!is_dropped(user->list[i]))
 			arguments_add(out, user->list[i]);
-	/* Last, so that they win: backtraces need frame pointers. */
+	/* Last, so that they win: backtraces need lines, frame pointers and real calls. */
 	arguments_add(out, "--start-no-unused-arguments");
+	arguments_add(out, "-g");
+	arguments_add(out, "-gno-split-dwarf");
 	arguments_add(out, "-fno-omit-frame-pointer");
 	arguments_add(out, "-mno-omit-leaf-frame-pointer");
+	arguments_add(out, "-fno-optimize-sibling-calls");
 	arguments_add(out, "--end-no-unused-arguments");
 }
 
@@ -134,6 +170,13 @@ int main(int argc, char **argv)
 		return 3;
 	}
 	*slash = 0;
+	if (strchr(prefix, ':')) {
+		fprintf(stderr,
+			"perdure-cc: error: programs cannot find their runtime in %s: move Perdure to a "
+			"path without a colon\n",
+			prefix);
+		return 3;
+	}
 	request.cxx = is_cxx(argv[0]);
 	arguments_expand(&user, argv);
 	examine(&user, &request);

@@ -26,7 +26,11 @@ static void add_attribute(struct instrumenter *in, LLVMValueRef function, const 
 	LLVMAddAttributeAtIndex(function, LLVMAttributeFunctionIndex, attribute(in, name));
 }
 
-/* A hook of the runtime. Called through the GOT: lazy binding would clobber a register. */
+/*
+ * A hook of the runtime. Called directly: through the GOT, its address could be loaded once for
+ * several calls, and then two of them be merged. perdure-cc links with -z now, because lazy
+ * binding would clobber a register that preserve_most keeps.
+ */
 static LLVMValueRef declare_hook(struct instrumenter *in, const char *name, LLVMTypeRef type)
 {
 	LLVMValueRef function = LLVMGetNamedFunction(in->module, name);
@@ -36,7 +40,6 @@ static LLVMValueRef declare_hook(struct instrumenter *in, const char *name, LLVM
 	function = LLVMAddFunction(in->module, name, type);
 	LLVMSetFunctionCallConv(function, PRESERVE_MOST);
 	add_attribute(in, function, "nounwind");
-	add_attribute(in, function, "nonlazybind");
 	add_attribute(in, function, "cold");
 	return function;
 }

@@ -246,7 +246,8 @@ static bool instrument_atomic_call(struct instrumenter *in, LLVMValueRef call, c
 		.size = generic ? LLVMGetOperand(call, 0)
 				: LLVMConstInt(in->i64, atoi(suffix + 1), false),
 		.flags = PERDURE_ATOMIC | PERDURE_ORDER_SEQ_CST << PERDURE_ORDER_SHIFT |
-			 (is_load ? 0 : PERDURE_RMW),
+			 (is_load ? 0 : PERDURE_RMW) |
+			 (strncmp(operation, "compare", 7) == 0 ? PERDURE_IF_CHANGED : 0),
 	};
 	if (!is_load) {
 		instrument_before(in, call);
@@ -402,6 +403,29 @@ static void keep_bodies(LLVMModuleRef module)
 			LLVMSetLinkage(f, LLVMInternalLinkage);
 }
 
+/* Appends to llvm.used: the linker must not collect it. */
+static void keep(struct instrumenter *in, LLVMValueRef global)
+{
+	LLVMValueRef old = LLVMGetNamedGlobal(in->module, "llvm.used"), used;
+	LLVMValueRef initial = old ? LLVMGetInitializer(old) : NULL;
+	unsigned count = initial ? LLVMGetNumOperands(initial) : 0;
+	LLVMValueRef *list = calloc(count + 1, sizeof(*list));
+
+	if (!list)
+		abort();
+	for (unsigned i = 0; i < count; i++)
+		list[i] = LLVMGetOperand(initial, i);
+	list[count] = global;
+	if (old)
+		LLVMDeleteGlobal(old);
+	initial = LLVMConstArray2(in->pointer, list, count + 1);
+	used = LLVMAddGlobal(in->module, LLVMTypeOf(initial), "llvm.used");
+	LLVMSetInitializer(used, initial);
+	LLVMSetLinkage(used, LLVMAppendingLinkage);
+	LLVMSetSection(used, "llvm.metadata");
+	free(list);
+}
+
 /* The note by which the runtime and the command know instrumented objects. */
 static void add_note(struct instrumenter *in)
 {
@@ -422,6 +446,7 @@ static void add_note(struct instrumenter *in)
 	LLVMSetSection(global, ".note.perdure");
 	LLVMSetAlignment(global, 4);
 	LLVMSetComdat(global, group);
+	keep(in, global);
 }
 
 static void add_inline_state(struct instrumenter *in)

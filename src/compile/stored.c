@@ -7,6 +7,8 @@
  */
 #include "compile/instrument.h"
 
+#include "compile/assembly.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,6 +72,57 @@ static LLVMValueRef store_target(LLVMValueRef instruction)
 	}
 }
 
+/* Functions of libc and libstdc++ that store outside the caller's stack: the runtime sees only
+ * some. */
+static bool is_storing_library_call(LLVMValueRef call)
+{
+	static const char *const prefixes[] = {
+		"str",     "mem",      "wcs",    "wmem",    "qsort",   "put",     "fput",
+		"print",   "fprint",   "vprint", "vfprint", "sprint",  "snprint", "vsnprint",
+		"scanf",   "sscanf",   "fscanf", "__isoc",  "fread",   "fwrite",  "fget",
+		"getline", "getdelim", "malloc", "calloc",  "realloc", "free",    "read",
+		"pread",   "recv",     "write",  "send",    "setenv",  "time",    "gettime",
+		"clock_",  "_Znw",     "_Zna",   "_Zdl",    "_Zda",    "_ZNSt",   "_ZSt",
+		"_ZNKSt",  "__cxa_",   "frexp",  "modf",    "sincos",  "atexit",
+	};
+	LLVMValueRef callee = LLVMGetCalledValue(call);
+	const char *name;
+
+	if (!LLVMIsAFunction(callee) || !LLVMIsDeclaration(callee) || LLVMGetIntrinsicID(callee))
+		return false;
+	name = LLVMGetValueName(callee);
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(*prefixes); i++)
+		if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0)
+			return true;
+	return false;
+}
+
+/* Assembly that may store anywhere, or through an operand that is not on the stack. */
+static bool is_storing_assembly(LLVMValueRef call)
+{
+	LLVMValueRef code = LLVMGetCalledValue(call);
+	size_t length, text_length;
+	const char *constraints, *text;
+	struct assembly a;
+
+	if (!LLVMIsAInlineAsm(code))
+		return false;
+	text = LLVMGetInlineAsmAsmString(code, &text_length);
+	constraints = LLVMGetInlineAsmConstraintString(code, &length);
+	assembly_parse(text, text_length, constraints, length, &a);
+	for (unsigned i = 0; i < a.effects; i++)
+		if (a.effect[i].kind == EFFECT_STORE || a.effect[i].kind == EFFECT_STRING_STORE)
+			return true;
+	return a.unknown;
+}
+
+/* The flag is set behind a call: it may contain a fence before the store. */
+static bool stores_in_call(LLVMValueRef instruction)
+{
+	return LLVMIsACallInst(instruction) &&
+	       (is_storing_assembly(instruction) || is_storing_library_call(instruction));
+}
+
 static bool is_outside_store(LLVMValueRef instruction)
 {
 	LLVMValueRef target = store_target(instruction);
@@ -116,7 +169,7 @@ static void collect(struct graph *graph, LLVMValueRef function)
 		block->block = b;
 		for (LLVMValueRef in = LLVMGetFirstInstruction(b); in;
 		     in = LLVMGetNextInstruction(in)) {
-			block->stores |= is_outside_store(in);
+			block->stores |= is_outside_store(in) || stores_in_call(in);
 			block->interrupts |= is_interruption(in);
 		}
 	}
@@ -269,7 +322,11 @@ static void set_in_block(struct instrumenter *in, const struct block *block)
 
 	for (LLVMValueRef i = LLVMGetFirstInstruction(block->block); i;
 	     i = LLVMGetNextInstruction(i)) {
-		if (is_interruption(i)) {
+		if (stores_in_call(i)) {
+			instrument_after(in, i);
+			helper_stored(in);
+			set = true;
+		} else if (is_interruption(i)) {
 			set = false;
 		} else if (!set && is_outside_store(i)) {
 			instrument_before(in, i);

@@ -352,8 +352,9 @@ static void add_limits(struct result *result, const struct session *session)
 	if (session->limits_lost)
 		result_limit(result, "further limits were left out: too many");
 	if (session->skipped)
-		result_limit(result, "a signal handler interrupted the analysis: some of its events were "
-				     "not recorded");
+		result_limit(result,
+			     "a signal handler interrupted the analysis: some of its events were "
+			     "not recorded");
 	if (session->modules == SESSION_MODULES)
 		result_limit(result, "too many loaded objects: some code could not be named");
 	if (session->lines.dropped)

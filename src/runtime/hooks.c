@@ -109,7 +109,7 @@ enum { OPEN_WRITES = 4, OPEN_LINES = 64 };
 struct open_write {
 	uint64_t address, size;
 	uint64_t locked; /* one bit a line */
-	char before[16]; /* PERDURE_IF_CHANGED: the bytes before */
+	char before[64]; /* PERDURE_IF_CHANGED: the bytes before */
 };
 static __thread struct {
 	unsigned count;

@@ -49,7 +49,8 @@ static struct session_range *range_new(struct session *session)
 		if (!session->range[i].file)
 			return &session->range[i];
 	if (session->ranges == SESSION_RANGES) {
-		session_limit(session, thread_owner(), "too many mappings of PM to follow them all");
+		session_limit(session, thread_owner(),
+			      "too many mappings of PM to follow them all");
 		return NULL;
 	}
 	return &session->range[session->ranges++];
@@ -101,7 +102,8 @@ static void range_remove(struct session *session, uint64_t start, uint64_t end)
 
 		if (!range) { /* nothing here: go on where something is */
 			for (uint32_t i = 0; i < session->ranges; i++)
-				if (is_ours(&session->range[i]) && session->range[i].start > start &&
+				if (is_ours(&session->range[i]) &&
+				    session->range[i].start > start &&
 				    session->range[i].start < stop)
 					stop = session->range[i].start;
 			start = stop;
@@ -112,10 +114,10 @@ static void range_remove(struct session *session, uint64_t start, uint64_t end)
 		stop = part.end < end ? part.end : end;
 		if (--range->count == 0)
 			range->file = 0;
-		range_add(session, &(struct session_range){ part.file, part.image, part.start, start, 1,
-							    part.protection });
-		range_add(session, &(struct session_range){ part.file, part.image, stop, part.end, 1,
-							    part.protection });
+		range_add(session, &(struct session_range){ part.file, part.image, part.start,
+							    start, 1, part.protection });
+		range_add(session, &(struct session_range){ part.file, part.image, stop, part.end,
+							    1, part.protection });
 		start = stop;
 	}
 }
@@ -140,8 +142,7 @@ static void apply_protections(struct session *session, uint64_t start, uint64_t 
 		uint64_t to = range->end < end ? range->end : end;
 
 		if (is_ours(range) && from < to)
-			syscall(SYS_mprotect, from, to - from,
-				range_protection(session, from, to));
+			syscall(SYS_mprotect, from, to - from, range_protection(session, from, to));
 	}
 }
 
@@ -310,7 +311,8 @@ static int unmap_pm(uint64_t start, uint64_t end)
 	int result = 0;
 
 	range_remove(session, start, end);
-	for (from = start; first_gap(session, from, end, true, &gap_start, &gap_end); from = gap_end)
+	for (from = start; first_gap(session, from, end, true, &gap_start, &gap_end);
+	     from = gap_end)
 		if (syscall(SYS_munmap, gap_start, gap_end - gap_start) < 0)
 			result = -1;
 	for (from = start; first_gap(session, from, end, false, &gap_start, &gap_end);

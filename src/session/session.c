@@ -163,8 +163,7 @@ void session_end_image(struct session *session, struct lines_thread *judge, uint
 
 		if (!range->file || range->image != image)
 			continue;
-		if (!mapped_elsewhere(session, range) &&
-		    !session->file[range->file - 1].unjudged)
+		if (!mapped_elsewhere(session, range) && !session->file[range->file - 1].unjudged)
 			lines_lose(&session->lines, judge, range->start, range->end - range->start);
 		range->file = 0;
 	}
