@@ -43,12 +43,12 @@ static const char *plural(uint64_t n)
 static char *fence_fix(const struct finding *f)
 {
 	const struct site *store = &f->site[0], *flush = &f->site[1];
-	unsigned at = 0;
+	unsigned at = flush->shown;
 
 	if (!flush->frames || !store->frames)
 		return NULL;
-	for (unsigned i = 1; i < flush->frames; i++)
-		if (strcmp(flush->frame[i].function, store->frame[0].function) == 0) {
+	for (unsigned i = at + 1; i < flush->frames; i++)
+		if (strcmp(flush->frame[i].function, site_shown(store)->function) == 0) {
 			at = i;
 			break;
 		}
@@ -59,7 +59,7 @@ static char *fence_fix(const struct finding *f)
 
 static void describe_lost(struct finding *f)
 {
-	const struct frame_info *frame = f->site[0].frames ? &f->site[0].frame[0] : NULL;
+	const struct frame_info *frame = site_shown(&f->site[0]);
 
 	if (f->kind == KIND_MISSING_FLUSH) {
 		f->message = format("%lu byte%s stored here %s never flushed", f->size,
@@ -155,7 +155,7 @@ static void fill_in(struct finding *f, const struct raw_finding *raw, const stru
 	set_roles(f);
 	set_object(f, session);
 	if (is_store(f) && f->site[0].frames) {
-		const struct frame_info *frame = &f->site[0].frame[0];
+		const struct frame_info *frame = site_shown(&f->site[0]);
 
 		f->field = source_target(frame->path, frame->line, frame->column);
 	}
@@ -185,7 +185,8 @@ static uint64_t fingerprint(const struct finding *f)
 	XXH3_64bits_reset(state);
 	hash_text(state, kind_info(f->kind)->name);
 	for (unsigned s = 0; s < f->sites; s++)
-		for (unsigned i = 0; i < f->site[s].frames && i < FINGERPRINT_FRAMES; i++) {
+		for (unsigned i = f->site[s].shown;
+		     i < f->site[s].frames && i < f->site[s].shown + FINGERPRINT_FRAMES; i++) {
 			const struct frame_info *frame = &f->site[s].frame[i];
 			char *text = source_normal(frame->path, frame->line);
 
@@ -244,7 +245,7 @@ static uint64_t reading(const struct finding *f, enum reading what)
 	XXH3_64bits_reset(state);
 	if (what == READING_PLACE) {
 		if (first->frames)
-			hash_frame(state, &first->frame[0]);
+			hash_frame(state, site_shown(first));
 	} else {
 		XXH3_64bits_update(state, &f->kind, sizeof(f->kind));
 		hash_stack(state, first);
@@ -270,8 +271,7 @@ static void separate_fingerprints(struct result *result)
 static int by_place(const void *a, const void *b)
 {
 	const struct finding *x = a, *y = b;
-	const struct frame_info *p = x->site[0].frames ? x->site[0].frame : NULL;
-	const struct frame_info *q = y->site[0].frames ? y->site[0].frame : NULL;
+	const struct frame_info *p = site_shown(&x->site[0]), *q = site_shown(&y->site[0]);
 	int order;
 
 	if (x->kind != y->kind)

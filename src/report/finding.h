@@ -23,7 +23,14 @@ struct site {
 	uint32_t thread;          /* 0: not known */
 	struct frame_info *frame; /* innermost first */
 	unsigned frames;
+	unsigned shown; /* the frame where it is shown: the innermost one in the user's source */
 };
+
+/* The frame where the site is shown; null if nothing is known. */
+static inline const struct frame_info *site_shown(const struct site *site)
+{
+	return site->frames ? &site->frame[site->shown] : NULL;
+}
 
 enum { FINDING_SITES = 2 };
 

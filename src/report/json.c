@@ -3,14 +3,53 @@
 
 #include <errno.h>
 #include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* How many bytes the UTF-8 character at p has; 0 if it is none. */
+static size_t utf8_length(const unsigned char *p)
+{
+	size_t length = *p < 0x80       ? 1
+			: *p >> 5 == 6  ? 2
+			: *p >> 4 == 14 ? 3
+			: *p >> 3 == 30 ? 4
+					: 0;
+
+	for (size_t i = 1; i < length; i++)
+		if (p[i] >> 6 != 2)
+			return 0;
+	return length;
+}
+
+/* A name that is no UTF-8 must not make the whole report fail: its bad bytes become U+FFFD. */
+static json_t *repaired(const char *text)
+{
+	char *good = malloc(strlen(text) * 3 + 1), *out = good;
+	json_t *value;
+
+	if (!good)
+		abort();
+	while (*text) {
+		size_t length = utf8_length((const unsigned char *)text);
+
+		if (length)
+			memcpy(out, text, length);
+		else
+			memcpy(out, "\xef\xbf\xbd", 3);
+		out += length ? length : 3;
+		text += length ? length : 1;
+	}
+	*out = 0;
+	value = json_string(good);
+	free(good);
+	return value ? value : json_string("?");
+}
 
 static json_t *text_or_null(const char *text)
 {
 	json_t *value = text ? json_string(text) : json_null();
 
-	/* A path or line that is no UTF-8 must not make the whole report fail. */
-	return value ? value : json_string("?");
+	return value ? value : repaired(text);
 }
 
 static json_t *frames_json(const struct site *site)
@@ -33,7 +72,7 @@ static json_t *frames_json(const struct site *site)
 static json_t *site_json(const struct site *site)
 {
 	static const struct frame_info nowhere = { 0 };
-	const struct frame_info *frame = site->frames ? &site->frame[0] : &nowhere;
+	const struct frame_info *frame = site->frames ? site_shown(site) : &nowhere;
 
 	return json_pack("{s:s, s:o, s:i, s:i, s:o, s:o, s:o}", "role", site->role, "file",
 			 text_or_null(frame->file), "line", (int)frame->line, "column",
@@ -101,7 +140,7 @@ static json_t *result_json(const struct result *r)
 	return json_pack("{s:i, s:s, s:s, s:o, s:b, s:o, s:{s:o, s:o}, s:o, s:o}", "version", 1,
 			 "tool", "perdure", "engine", r->engine, "command", command, "complete",
 			 r->complete && !r->limit_count, "limits", limits, "target", "exit",
-			 r->signal ? json_null() : json_integer(r->exit_status), "signal",
+			 r->exit_status < 0 ? json_null() : json_integer(r->exit_status), "signal",
 			 r->signal ? json_integer(r->signal) : json_null(), "stats", stats_json(r),
 			 "findings", findings);
 }

@@ -134,6 +134,37 @@ static bool starts_compound(const char *p)
 	return strchr("+-*/%&|^", *p) && p[1] == '=';
 }
 
+/* Functions that write what their first argument points to. */
+static bool writes_first_argument(const char *name, size_t length)
+{
+	static const char *const names[] = {
+		"memcpy",
+		"memmove",
+		"memset",
+		"mempcpy",
+		"strcpy",
+		"strncpy",
+		"strcat",
+		"strncat",
+		"stpcpy",
+		"snprintf",
+		"sprintf",
+		"bzero",
+		"pmem_memcpy",
+		"pmem_memset",
+		"fread",
+		"pmem_memmove",
+		"pmem_memcpy_nodrain",
+		"pmem_memset_nodrain",
+		"pmem_memmove_nodrain",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (strlen(names[i]) == length && strncmp(names[i], name, length) == 0)
+			return true;
+	return false;
+}
+
 char *source_target(const char *path, unsigned line, unsigned column)
 {
 	const char *text = source_line(path, line), *at, *p;
@@ -156,7 +187,7 @@ char *source_target(const char *path, unsigned line, unsigned column)
 	}
 	for (p = at; is_name(*p); p++)
 		;
-	if (p > at && *p == '(')
+	if (p > at && *p == '(' && writes_first_argument(at, p - at))
 		return checked(first_argument(p));
 	return NULL;
 }

@@ -53,18 +53,6 @@ static struct opened *open_module(const char *path)
 	return opened;
 }
 
-static const struct session_module *find_module(const struct session *session, uint32_t image,
-						uint64_t address)
-{
-	for (uint32_t i = session->modules; i-- > 0;) {
-		const struct session_module *module = &session->module[i];
-
-		if (module->image == image && address >= module->start && address < module->end)
-			return module;
-	}
-	return NULL;
-}
-
 /* ---- names ---- */
 
 static char *demangle(const char *name)
@@ -301,6 +289,26 @@ static bool is_runtime(const char *path)
 	return name && strncmp(name, "/libperdure", 11) == 0;
 }
 
+static bool is_system(const char *path)
+{
+	return strncmp(path, "/usr/include/", 13) == 0 || strncmp(path, "/usr/lib/", 9) == 0;
+}
+
+/* Not inside a library without source, nor in a header of the system such as <atomic>. */
+static void choose_shown(struct site *site)
+{
+	site->shown = 0;
+	for (unsigned i = 0; i < site->frames; i++)
+		if (site->frame[i].path && !is_system(site->frame[i].path)) {
+			site->shown = i;
+			return;
+		}
+	while (site->shown + 1 < site->frames && !site->frame[site->shown].path)
+		site->shown++;
+	if (site->frames && !site->frame[site->shown].path)
+		site->shown = 0;
+}
+
 static void resolve(const struct session *session, uint32_t stack, struct site *site)
 {
 	struct frames frames = { 0 };
@@ -308,7 +316,7 @@ static void resolve(const struct session *session, uint32_t stack, struct site *
 	const uint64_t *pc = stacks_get(&session->stacks, stack, &depth, &image);
 
 	for (uint32_t i = 0; i < depth; i++) {
-		const struct session_module *module = find_module(session, image, pc[i]);
+		const struct session_module *module = session_module_at(session, image, pc[i]);
 		unsigned before = frames.count;
 
 		if (!module) {
@@ -325,6 +333,7 @@ static void resolve(const struct session *session, uint32_t stack, struct site *
 	}
 	site->frame = frames.list;
 	site->frames = frames.count;
+	choose_shown(site);
 }
 
 void symbols_resolve(const struct session *session, uint32_t stack, struct site *site)
@@ -342,4 +351,5 @@ void symbols_resolve(const struct session *session, uint32_t stack, struct site 
 	}
 	site->frame = cache[at].frame;
 	site->frames = cache[at].frames;
+	site->shown = cache[at].shown;
 }

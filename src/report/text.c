@@ -99,14 +99,15 @@ static void print_heading(FILE *out, const struct finding *f, uint64_t count,
 			  const struct style *style)
 {
 	const char *colour = kind_info(f->kind)->correctness ? style->error : style->warning;
+	const struct frame_info *shown = site_shown(&f->site[0]);
 
 	fputs(style->place, out);
-	if (f->site[0].frames)
-		print_place(out, &f->site[0].frame[0]);
+	if (shown)
+		print_place(out, shown);
 	else
 		fputs("(unknown place)", out);
-	if (f->site[0].frames && f->site[0].frame[0].column)
-		fprintf(out, ":%u", f->site[0].frame[0].column);
+	if (shown && shown->column)
+		fprintf(out, ":%u", shown->column);
 	fprintf(out, ": %s%s%s [%s]: %s", colour, kind_info(f->kind)->name, style->off,
 		kind_severity(f->kind), f->message);
 	if (count > 1)
@@ -148,7 +149,7 @@ static void print_block(FILE *out, const struct result *result, size_t first,
 			count += result->finding[i].count;
 	print_heading(out, f, count, style);
 	if (f->site[0].frames)
-		print_excerpt(out, &f->site[0].frame[0], style);
+		print_excerpt(out, site_shown(&f->site[0]), style);
 	print_stack(out, &f->site[0]);
 	if (f->sites > 1 && f->site[1].frames) {
 		fprintf(out, "  %s:\n", f->detail ? f->detail : "and");

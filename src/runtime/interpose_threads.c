@@ -64,6 +64,14 @@ AFTER(sem_wait, (sem_t * s), (s));
 AFTER(sem_trywait, (sem_t * s), (s));
 AFTER(sem_timedwait, (sem_t *restrict s, const struct timespec *restrict t), (s, t));
 BEFORE(sem_post, (sem_t * s), (s));
+BEFORE(thrd_create, (thrd_t * t, thrd_start_t f, void *a), (t, f, a));
+AFTER(thrd_join, (thrd_t t, int *r), (t, r));
+BEFORE(cnd_signal, (cnd_t * c), (c));
+BEFORE(cnd_broadcast, (cnd_t * c), (c));
+BEFORE(cnd_wait, (cnd_t * c, mtx_t *m), (c, m));
+BEFORE(cnd_timedwait, (cnd_t *restrict c, mtx_t *restrict m, const struct timespec *restrict t),
+       (c, m, t));
+AFTER(mtx_timedlock, (mtx_t *restrict m, const struct timespec *restrict t), (m, t));
 AFTER(mtx_lock, (mtx_t * m), (m));
 AFTER(mtx_trylock, (mtx_t * m), (m));
 BEFORE(mtx_unlock, (mtx_t * m), (m));

@@ -74,17 +74,28 @@ static void store_path(char *target, const char *path)
 	strncpy(target, path, SESSION_PATH - 1);
 }
 
+static uint32_t generation;
+static bool stale; /* objects went away: addresses may mean something else now */
+
+uint32_t modules_image(void)
+{
+	if (stale) {
+		stale = false;
+		generation++;
+		modules_update();
+	}
+	return session_stack_image(runtime_session->image[runtime_image].modules_of, generation);
+}
+
 static const struct session_module *find(uintptr_t address)
 {
-	uint32_t image = runtime_session->image[runtime_image].modules_of;
+	return session_module_at(runtime_session, modules_image(), address);
+}
 
-	for (uint32_t i = runtime_session->modules; i-- > 0;) {
-		const struct session_module *module = &runtime_session->module[i];
-
-		if (module->image == image && address >= module->start && address < module->end)
-			return module;
-	}
-	return NULL;
+static bool same_object(const struct session_module *module, const struct object *object)
+{
+	return module && module->start == object->start && module->end == object->end &&
+	       (!*object->path || strncmp(module->path, object->path, SESSION_PATH - 1) == 0);
 }
 
 static int note_object(struct dl_phdr_info *info, size_t size, void *unused)
@@ -97,14 +108,14 @@ static int note_object(struct dl_phdr_info *info, size_t size, void *unused)
 	(void)unused;
 	describe(info, &object);
 	known = object.end ? find(object.start) : NULL;
-	if (!object.end || (known && known->start == object.start && known->end == object.end) ||
-	    session->modules == SESSION_MODULES)
+	if (!object.end || same_object(known, &object) || session->modules == SESSION_MODULES)
 		return 0;
 	session->module[session->modules] = (struct session_module){
 		.start = object.start,
 		.end = object.end,
 		.bias = object.bias,
 		.image = session->image[runtime_image].modules_of,
+		.generation = generation,
 		.instrumented = object.instrumented,
 	};
 	store_path(session->module[session->modules].path, object.path);
@@ -167,4 +178,12 @@ bool modules_is_libpmem(const struct frame *frame)
 	}
 	name = module ? strrchr(module->path, '/') : NULL;
 	return name && strncmp(name + 1, "libpmem", 7) == 0;
+}
+
+PUBLIC int dlclose(void *handle)
+{
+	int result = REAL(dlclose)(handle);
+
+	stale = runtime_session != NULL;
+	return result;
 }

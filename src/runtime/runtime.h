@@ -116,6 +116,8 @@ HIDDEN bool modules_any_instrumented(void);
 /* True if the code at this address was built with perdure-cc. */
 HIDDEN bool modules_instrumented(const void *address);
 HIDDEN bool modules_known(uintptr_t address);
+/* What stacks_add wants as the image of this process's addresses. */
+HIDDEN uint32_t modules_image(void);
 /* True if the caller's code is in one of PMDK's libraries. */
 HIDDEN bool modules_is_libpmem(const struct frame *frame);
 

@@ -140,8 +140,7 @@ uint32_t stack_capture(const struct frame *frame)
 		walk_unwind(&walk);
 	walk_finish(&walk);
 	number = stacks_add(&runtime_session->stacks, &runtime_thread.shared->stacks,
-			    runtime_session->image[runtime_image].modules_of, walk.pc, walk.depth,
-			    &added);
+			    modules_image(), walk.pc, walk.depth, &added);
 	if (added)
 		for (uint32_t i = 0; i < walk.depth; i++)
 			if (!modules_known(walk.pc[i])) {

@@ -120,6 +120,21 @@ const struct session_file *session_file_at(const struct session *session, uint64
 	return NULL;
 }
 
+const struct session_module *session_module_at(const struct session *session, uint32_t stack_image,
+					       uint64_t address)
+{
+	uint32_t image = stack_image & 0xffff, generation = stack_image >> 16;
+
+	for (uint32_t i = session->modules; i-- > 0;) {
+		const struct session_module *module = &session->module[i];
+
+		if (module->image == image && module->generation <= generation &&
+		    address >= module->start && address < module->end)
+			return module;
+	}
+	return NULL;
+}
+
 void session_limit(struct session *session, uint32_t owner, const char *text)
 {
 	bool locked = spin_lock(&session->lock, owner);

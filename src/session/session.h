@@ -45,6 +45,7 @@ struct session_module {
 	uint64_t start, end; /* loaded addresses */
 	uint64_t bias;       /* loaded address minus address in the file */
 	uint32_t image;
+	uint32_t generation; /* of the process's list of objects when it was noted */
 	bool instrumented;
 	char path[SESSION_PATH];
 };
@@ -126,6 +127,19 @@ struct session *session_attach(const char *path);
 
 /* The PM file whose slot contains the address; null if there is none. */
 const struct session_file *session_file_at(const struct session *session, uint64_t address);
+
+/*
+ * A call stack's addresses belong to an image, and to what was loaded in it at the time: dlclose
+ * starts a new generation. Both in one number, as stacks_add wants it.
+ */
+static inline uint32_t session_stack_image(uint32_t image, uint32_t generation)
+{
+	return image | generation << 16;
+}
+
+/* The object that such an address belongs to; null if it is not known. */
+const struct session_module *session_module_at(const struct session *session, uint32_t stack_image,
+					       uint64_t address);
 
 /* Adds a line to the report's `limits`, once. Owner as in spin.h. */
 void session_limit(struct session *session, uint32_t owner, const char *text);
