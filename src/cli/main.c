@@ -6,6 +6,7 @@
 
 #include "cli/commands.h"
 #include "cli/options.h"
+#include "drive/target.h"
 
 static int command_cc(char **words)
 {
@@ -78,6 +79,7 @@ static int unknown_command(const char *word)
 
 int main(int argc, char **argv)
 {
+	target_prepare_process();
 	if (argc < 2) {
 		fprintf(stderr, "perdure: what shall I do? perdure run [options] PROG [ARGS], or "
 				"perdure --help\n");

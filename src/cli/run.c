@@ -4,13 +4,13 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "checkers/checkers.h"
@@ -20,14 +20,6 @@
 #include "report/trace.h"
 #include "report/write.h"
 #include "session/watch.h"
-
-static double now(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return time.tv_sec + time.tv_nsec * 1e-9;
-}
 
 /* ---- before ---- */
 
@@ -126,7 +118,9 @@ static bool write_reports(const struct options *options, const struct result *re
 	if (options->json) {
 		char *path = expand_path(options->json, pid);
 
-		if (write_json(path, result) < 0) {
+		errno = EBADF;
+		if ((strcmp(path, "-") == 0 && target_stdout_closed()) ||
+		    write_json(path, result) < 0) {
 			fprintf(stderr, "perdure: cannot write %s: %s\n", path, strerror(errno));
 			written = false;
 		}
@@ -192,7 +186,7 @@ int command_run(char **words)
 	struct session *session;
 	struct options options;
 	struct result result = { .engine = "run" };
-	double started = now();
+	double started = target_now();
 	int fd;
 
 	if (options_parse(&options, words, true))
@@ -213,9 +207,8 @@ int command_run(char **words)
 	result.command = options.command;
 	result.exit_status = end.exit_status;
 	result.signal = end.signal;
-	result.seconds = now() - started;
-	return finish(&options, session, fd, &result, end.interrupted ? "Ctrl-C" : end.budget,
-		      getpid());
+	result.seconds = target_now() - started;
+	return finish(&options, session, fd, &result, end.budget, getpid());
 }
 
 /* ---- watching a program that somebody else started ---- */
@@ -231,15 +224,35 @@ static char *program_of(pid_t pid)
 	return strdup(path);
 }
 
-/* Until the program says that it ends, or is gone. True if it waits for an answer. */
-static bool await_end(int channel, pid_t pid, struct result *result)
+/* Is any process of the session still there, other than the one that is ending? */
+static bool others_alive(const struct session *session, pid_t pid)
 {
+	for (uint32_t i = 0; i < session->images; i++)
+		if (!session->image[i].ended && session->image[i].pid != pid &&
+		    kill(session->image[i].pid, 0) == 0)
+			return true;
+	return false;
+}
+
+/* Until the program says that it ends, or is gone. True if it waits for an answer. */
+static bool await_end(int channel, pid_t pid, const struct options *options, struct result *result,
+		      const char **budget)
+{
+	enum { TICK_MS = 50 };
+	struct target_limits limits = { options->max_time, options->timeout, options->max_memory };
 	struct pollfd events[2] = { { .fd = channel, .events = POLLIN },
 				    { .fd = syscall(SYS_pidfd_open, pid, 0), .events = POLLIN } };
 	struct watch_request request;
+	double started = target_now();
 
 	for (;;) {
-		if (poll(events, 2, -1) < 0)
+		int ready = poll(events, 2, TICK_MS);
+
+		if (!*budget && (*budget = target_over_budget(pid, &limits, started))) {
+			target_signal_below(pid, SIGKILL);
+			kill(pid, SIGKILL);
+		}
+		if (ready <= 0)
 			continue;
 		if (events[0].revents & POLLIN &&
 		    read(channel, &request, sizeof(request)) == sizeof(request)) {
@@ -251,8 +264,7 @@ static bool await_end(int channel, pid_t pid, struct result *result)
 		if (events[1].revents)
 			break;
 	}
-	result->exit_status = -1;
-	result->signal = 9; /* how it ended is its parent's to know; it did not exit by itself */
+	result->exit_status = -1; /* how it ended is its parent's to know */
 	return false;
 }
 
@@ -264,7 +276,8 @@ int command_watch(char **words)
 	char *command[2] = { 0 }, path[64];
 	struct options options;
 	struct session *session;
-	double started = now();
+	const char *budget = NULL;
+	double started = target_now();
 	int channel, fd, status;
 	bool waits;
 	pid_t pid;
@@ -284,12 +297,20 @@ int command_watch(char **words)
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", getpid(), fd);
 	if (write(channel, path, strlen(path)) < 0)
 		return EXIT_CANNOT_WORK;
-	waits = await_end(channel, pid, &result);
-	result.seconds = now() - started;
+	waits = await_end(channel, pid, &options, &result, &budget);
+	if (waits && others_alive(session, pid)) {
+		/* A daemon: the program ends, its children go on, and are judged at their end. */
+		if (write(channel, &answer, sizeof(answer)) < 0)
+			return EXIT_CANNOT_WORK;
+		waits = false;
+		while (others_alive(session, 0))
+			usleep(50000);
+	}
+	result.seconds = target_now() - started;
 	/* A program without PM under a test runner is nothing to complain about. */
 	if (!session->pm_mapped)
 		options.quiet = true;
-	status = finish(&options, session, fd, &result, NULL, pid);
+	status = finish(&options, session, fd, &result, budget, pid);
 	answer.override_status = options.error_status && status == options.error_status;
 	answer.status = options.error_status;
 	if (waits && write(channel, &answer, sizeof(answer)) < 0)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "drive/target.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -9,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -74,19 +74,47 @@ char *target_find_program(const char *name)
 	return NULL;
 }
 
+/* ---- this process ---- */
+
+static bool was_closed[3];
+static struct sigaction inherited_pipe, inherited_size;
+
+void target_prepare_process(void)
+{
+	struct sigaction ignore = { .sa_handler = SIG_IGN };
+
+	for (int fd = 0; fd < 3; fd++) {
+		was_closed[fd] = fcntl(fd, F_GETFD) < 0;
+		if (was_closed[fd] && open("/dev/null", O_RDWR) != fd)
+			abort();
+	}
+	sigaction(SIGPIPE, &ignore, &inherited_pipe);
+	sigaction(SIGXFSZ, &ignore, &inherited_size);
+}
+
+bool target_stdout_closed(void)
+{
+	return was_closed[STDOUT_FILENO];
+}
+
 /* ---- processes ---- */
 
-static volatile sig_atomic_t interrupts, terminations;
+enum { SIGNALS = 3, FOREIGN = 64 };
+static const int passed_on[SIGNALS] = { SIGINT, SIGTERM, SIGHUP };
+static struct sigaction inherited[SIGNALS];
+static volatile sig_atomic_t received[SIGNALS];
+
+/* Children that this process had before it was perdure: a shell's, through exec. Not ours. */
+static pid_t foreign[FOREIGN];
+static unsigned foreigners;
 
 static void on_signal(int signal)
 {
-	if (signal == SIGINT)
-		interrupts++;
-	else
-		terminations++;
+	for (int i = 0; i < SIGNALS; i++)
+		received[i] += passed_on[i] == signal;
 }
 
-static double now(void)
+double target_now(void)
 {
 	struct timespec time;
 
@@ -94,15 +122,47 @@ static double now(void)
 	return time.tv_sec + time.tv_nsec * 1e-9;
 }
 
-/* Calls `visit` for each process below `parent`; deepest last. */
-static void each_descendant(pid_t parent, void (*visit)(pid_t pid, void *), void *argument)
+static bool is_foreign(pid_t pid)
 {
-	char path[64], *text = NULL, *rest;
-	size_t size = 0;
-	FILE *file;
+	for (unsigned i = 0; i < foreigners; i++)
+		if (foreign[i] == pid)
+			return true;
+	return false;
+}
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", parent, parent);
-	file = fopen(path, "r");
+typedef void (*visit_fn)(pid_t pid, void *argument);
+
+static void each_child_in(const char *path, visit_fn visit, void *argument);
+
+/* Calls `visit` for each process below `parent`; every thread may have children. */
+static void each_descendant(pid_t parent, visit_fn visit, void *argument)
+{
+	char path[64];
+	struct dirent *entry;
+	DIR *threads;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", parent);
+	threads = opendir(path);
+	if (!threads)
+		return;
+	while ((entry = readdir(threads))) {
+		char children[128];
+
+		if (entry->d_name[0] == '.')
+			continue;
+		snprintf(children, sizeof(children), "/proc/%d/task/%.20s/children", parent,
+			 entry->d_name);
+		each_child_in(children, visit, argument);
+	}
+	closedir(threads);
+}
+
+static void each_child_in(const char *path, visit_fn visit, void *argument)
+{
+	char *text = NULL, *rest;
+	size_t size = 0;
+	FILE *file = fopen(path, "r");
+
 	if (!file)
 		return;
 	if (getline(&text, &size, file) > 0)
@@ -110,6 +170,8 @@ static void each_descendant(pid_t parent, void (*visit)(pid_t pid, void *), void
 		     word = strtok_r(NULL, " \n", &rest)) {
 			pid_t pid = atoi(word);
 
+			if (is_foreign(pid))
+				continue;
 			visit(pid, argument);
 			each_descendant(pid, visit, argument);
 		}
@@ -122,32 +184,71 @@ static void send_signal(pid_t pid, void *signal)
 	kill(pid, *(int *)signal);
 }
 
-static void signal_all(int signal)
+void target_signal_below(int pid, int signal)
 {
-	each_descendant(getpid(), send_signal, &signal);
+	each_descendant(pid, send_signal, &signal);
 }
 
-static void add_memory(pid_t pid, void *total)
+static void note_foreign(pid_t pid, void *unused)
 {
-	char path[64];
+	(void)unused;
+	if (foreigners < FOREIGN)
+		foreign[foreigners++] = pid;
+}
+
+static void count_one(pid_t pid, void *count)
+{
+	(void)pid;
+	++*(unsigned *)count;
+}
+
+struct usage {
+	long megabytes;       /* of all */
+	double most_cpu_time; /* of one process and its reaped children */
+};
+
+static void add_usage(pid_t pid, void *argument)
+{
+	struct usage *usage = argument;
+	unsigned long times[4] = { 0 };
+	char path[64], line[1024], *after_name;
 	long pages = 0;
+	double seconds = 0;
 	FILE *file;
 
-	snprintf(path, sizeof(path), "/proc/%d/statm", pid);
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
 	file = fopen(path, "r");
 	if (!file)
 		return;
-	if (fscanf(file, "%*d %ld", &pages) == 1)
-		*(long *)total += pages * (sysconf(_SC_PAGESIZE) / 1024) / 1024;
+	after_name = fgets(line, sizeof(line), file) ? strrchr(line, ')') : NULL;
 	fclose(file);
+	if (!after_name ||
+	    sscanf(after_name + 2,
+		   "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %lu %lu %*d %*d %*d %*d %*u "
+		   "%*u %ld",
+		   &times[0], &times[1], &times[2], &times[3], &pages) != 5)
+		return;
+	for (int i = 0; i < 4; i++)
+		seconds += times[i] / (double)sysconf(_SC_CLK_TCK);
+	if (seconds > usage->most_cpu_time)
+		usage->most_cpu_time = seconds;
+	usage->megabytes += pages * (sysconf(_SC_PAGESIZE) / 1024) / 1024;
 }
 
-static void limit_cpu(long seconds)
+const char *target_over_budget(int pid, const struct target_limits *limits, double started)
 {
-	struct rlimit limit = { .rlim_cur = seconds, .rlim_max = seconds + 1 };
+	struct usage usage = { 0 };
 
-	if (seconds)
-		setrlimit(RLIMIT_CPU, &limit);
+	if (limits->max_time > 0 && target_now() - started > limits->max_time)
+		return "--max-time";
+	if (!limits->max_memory && !limits->timeout)
+		return NULL;
+	if (pid != getpid())
+		add_usage(pid, &usage);
+	each_descendant(pid, add_usage, &usage);
+	if (limits->timeout && usage.most_cpu_time > limits->timeout)
+		return "--timeout";
+	return limits->max_memory && usage.megabytes > limits->max_memory ? "--max-memory" : NULL;
 }
 
 static void prepend_preload(const char *library)
@@ -161,7 +262,13 @@ static void prepend_preload(const char *library)
 	free(value);
 }
 
-static void set_environment(int session_fd, bool heap)
+/* ld.so splits the list at blanks and colons. */
+static bool can_be_preloaded(const char *path)
+{
+	return !strpbrk(path, " :\t");
+}
+
+static bool set_environment(int session_fd, bool heap)
 {
 	char path[PATH_MAX], library[PATH_MAX + 64];
 
@@ -169,15 +276,37 @@ static void set_environment(int session_fd, bool heap)
 	setenv("PERDURE_SESSION", path, 1);
 	unsetenv("PERDURE_OPTIONS");
 	target_own_prefix(path, sizeof(path));
+	if (!can_be_preloaded(path)) {
+		/* Programs built with perdure-cc find the runtime by themselves. */
+		if (heap)
+			fprintf(stderr,
+				"perdure: --pm-heap needs Perdure in a path without blanks: %s\n",
+				path);
+		return !heap;
+	}
 	snprintf(library, sizeof(library), "%s/lib/perdure/libperdure.so", path);
 	prepend_preload(library);
 	if (heap) {
 		snprintf(library, sizeof(library), "%s/lib/perdure/libperdure-heap.so", path);
 		prepend_preload(library);
 	}
+	return true;
 }
 
-static pid_t start(const char *program, char **command, long timeout)
+/* As if nobody were between the shell and the program. */
+static void become_target(void)
+{
+	for (int i = 0; i < SIGNALS; i++)
+		sigaction(passed_on[i], &inherited[i], NULL);
+	sigaction(SIGPIPE, &inherited_pipe, NULL);
+	sigaction(SIGXFSZ, &inherited_size, NULL);
+	for (int fd = 0; fd < 3; fd++)
+		if (was_closed[fd])
+			close(fd);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
+static pid_t start(const char *program, char **command)
 {
 	int report[2], error = 0;
 	pid_t child;
@@ -186,11 +315,7 @@ static pid_t start(const char *program, char **command, long timeout)
 		return -1;
 	child = fork();
 	if (child == 0) {
-		signal(SIGINT, SIG_DFL);
-		signal(SIGTERM, SIG_DFL);
-		signal(SIGHUP, SIG_DFL);
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		limit_cpu(timeout);
+		become_target();
 		execv(program, command);
 		error = errno;
 		_exit(write(report[1], &error, sizeof(error)) == sizeof(error) ? 127 : 126);
@@ -211,38 +336,26 @@ static void note_end(struct target_end *end, int status)
 	end->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 }
 
-/* Which budget is used up, if any. */
-static const char *over_budget(const struct target_limits *limits, double started)
+static const char *const signal_budgets[SIGNALS] = { "Ctrl-C", "SIGTERM", "SIGHUP" };
+
+/* The terminal sends Ctrl-C to the program as well; the second signal is meant seriously. */
+static void pass_signals_on(struct target_end *end, pid_t main_process, bool main_ended,
+			    bool *kill_all)
 {
-	long memory = 0;
+	static int seen[SIGNALS];
+	static int total;
 
-	if (limits->max_time > 0 && now() - started > limits->max_time)
-		return "--max-time";
-	if (!limits->max_memory)
-		return NULL;
-	each_descendant(getpid(), add_memory, &memory);
-	return memory > limits->max_memory ? "--max-memory" : NULL;
-}
-
-static void pass_signals_on(struct target_end *end, pid_t main_process, bool main_ended)
-{
-	static int seen_interrupts, seen_terminations;
-
-	/* The terminal sends Ctrl-C to the program as well; the second one is meant seriously. */
-	if (interrupts > seen_interrupts) {
-		seen_interrupts = interrupts;
-		end->interrupted = true;
-		if (seen_interrupts > 1 || main_ended)
-			signal_all(SIGKILL);
-	}
-	if (terminations > seen_terminations) {
-		end->interrupted = true;
-		if (seen_terminations++)
-			signal_all(SIGKILL);
+	for (int i = 0; i < SIGNALS; i++) {
+		if (received[i] == seen[i])
+			continue;
+		seen[i] = received[i];
+		end->budget = signal_budgets[i];
+		if (total++ || (main_ended && i == 0))
+			*kill_all = true;
 		else if (main_ended)
-			signal_all(SIGTERM);
-		else
-			kill(main_process, SIGTERM);
+			target_signal_below(getpid(), passed_on[i]);
+		else if (i != 0)
+			kill(main_process, passed_on[i]);
 	}
 }
 
@@ -250,31 +363,50 @@ static void wait_for_all(pid_t main_process, const struct target_limits *limits,
 			 struct target_end *end)
 {
 	struct timespec tick = { .tv_nsec = TICK_MS * 1000000 };
-	bool main_ended = false, told = false;
-	double started = now(), ended = 0;
+	bool main_ended = false, told = false, kill_all = false;
+	double started = target_now(), ended = 0;
 
 	for (;;) {
+		unsigned left = 0;
 		int status;
 		pid_t pid = waitpid(-1, &status, WNOHANG);
 
-		if (pid < 0 && errno == ECHILD)
-			return;
 		if (pid == main_process) {
 			main_ended = true;
-			ended = now();
+			ended = target_now();
 			note_end(end, status);
 		}
 		if (pid > 0)
 			continue;
-		pass_signals_on(end, main_process, main_ended);
-		if (!end->budget && (end->budget = over_budget(limits, started)))
-			signal_all(SIGKILL);
-		if (main_ended && !told && now() - ended > 2 && isatty(STDERR_FILENO)) {
+		if (main_ended) {
+			each_descendant(getpid(), count_one, &left);
+			if (!left)
+				return;
+		}
+		pass_signals_on(end, main_process, main_ended, &kill_all);
+		if (!kill_all && !end->budget &&
+		    (end->budget = target_over_budget(getpid(), limits, started)))
+			kill_all = true;
+		if (kill_all) /* each tick: new ones may have been born meanwhile */
+			target_signal_below(getpid(), SIGKILL);
+		if (main_ended && !told && target_now() - ended > 2 && isatty(STDERR_FILENO)) {
 			fprintf(stderr, "perdure: the program has ended; waiting for processes it "
 					"left behind (Ctrl-C ends them)\n");
 			told = true;
 		}
 		nanosleep(&tick, NULL); /* SIGCHLD ends it early */
+	}
+}
+
+/* A signal that was ignored before, as under nohup, stays ignored. */
+static void take_signals(void)
+{
+	struct sigaction action = { .sa_handler = on_signal };
+
+	for (int i = 0; i < SIGNALS; i++) {
+		sigaction(passed_on[i], NULL, &inherited[i]);
+		if (inherited[i].sa_handler != SIG_IGN)
+			sigaction(passed_on[i], &action, NULL);
 	}
 }
 
@@ -286,20 +418,19 @@ static void ignore_signal(int signal)
 bool target_run(char **command, int session_fd, bool heap, const struct target_limits *limits,
 		struct target_end *end)
 {
-	struct sigaction action = { .sa_handler = on_signal };
 	struct sigaction child_action = { .sa_handler = ignore_signal };
 	char *program = target_find_program(command[0]);
 	pid_t child = -1;
 
 	*end = (struct target_end){ 0 };
 	if (program) {
+		each_descendant(getpid(), note_foreign, NULL);
 		prctl(PR_SET_CHILD_SUBREAPER, 1);
-		sigaction(SIGINT, &action, NULL);
-		sigaction(SIGTERM, &action, NULL);
-		sigaction(SIGHUP, &action, NULL);
+		take_signals();
 		sigaction(SIGCHLD, &child_action, NULL);
-		set_environment(session_fd, heap);
-		child = start(program, command, limits->timeout);
+		if (!set_environment(session_fd, heap))
+			return false;
+		child = start(program, command);
 	}
 	if (child < 0) {
 		fprintf(stderr, "perdure: cannot run %s: %s\n", command[0],
@@ -310,7 +441,5 @@ bool target_run(char **command, int session_fd, bool heap, const struct target_l
 	}
 	free(program);
 	wait_for_all(child, limits, end);
-	if (limits->timeout && (end->signal == SIGXCPU || end->signal == SIGKILL) && !end->budget)
-		end->budget = end->signal == SIGXCPU ? "--timeout" : NULL;
 	return true;
 }

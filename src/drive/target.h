@@ -18,12 +18,26 @@ struct target_limits {
 struct target_end {
 	int exit_status;    /* -1: by a signal */
 	int signal;         /* 0: by exit */
-	const char *budget; /* which limit ended it; null: none */
-	bool interrupted;   /* the user did */
+	const char *budget; /* which limit, or which signal to perdure, ended it; null: none */
 };
 
 /* Where this installation is: the directory above bin/. */
 bool target_own_prefix(char *path, size_t size);
+
+/* Which limit the process and all below it have used up; null: none. `started` as by target_now. */
+const char *target_over_budget(int pid, const struct target_limits *limits, double started);
+double target_now(void);
+
+/* Sends a signal to all processes below `pid`. */
+void target_signal_below(int pid, int signal);
+
+/*
+ * To be called first of all: closed standard descriptors must not become something else, and a
+ * reader that goes away or a file that may not grow is an error, not the end.
+ */
+void target_prepare_process(void);
+/* Was standard output closed when the process started? */
+bool target_stdout_closed(void);
 
 /* The full path of a program as a shell would find it; null with errno set. Allocated. */
 char *target_find_program(const char *name);

@@ -2,6 +2,7 @@
 #include "report/trace.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "report/symbols.h"
 #include "session/trace.h"
@@ -56,7 +57,8 @@ static void print_record(FILE *out, const struct trace_record *record, struct se
 
 int trace_to_text(const char *records, const char *text, struct session *session)
 {
-	FILE *in = fopen(records, "r"), *out = fopen(text, "w");
+	FILE *in = fopen(records, "r");
+	FILE *out = strcmp(text, "-") == 0 ? stdout : fopen(text, "w");
 	struct trace_record record;
 	int status = 0;
 
@@ -66,7 +68,7 @@ int trace_to_text(const char *records, const char *text, struct session *session
 		print_record(out, &record, session);
 	if (in)
 		fclose(in);
-	if (out && (ferror(out) | fclose(out)))
+	if (out && (ferror(out) | (out == stdout ? fflush(out) : fclose(out))))
 		status = -1;
 	return status;
 }

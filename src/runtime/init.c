@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "checkers/checkers.h"
+#include "heap/heap.h"
 #include "model/spin.h"
 #include "runtime/hooks.h"
 
@@ -83,13 +84,17 @@ static void attach(const char *path)
  * Runs before the constructors of the program and of libraries that were built with perdure-cc,
  * which all depend on this one.
  */
-__attribute__((constructor(102))) static void runtime_start(void)
+__attribute__((constructor(102))) static void runtime_start(int argc, char **argv, char **envp)
 {
 	const char *path = getenv("PERDURE_SESSION");
 	const char *options = getenv("PERDURE_OPTIONS");
 	char own_session[PATH_MAX];
 	int saved_errno = errno;
 
+	(void)argc;
+	(void)envp;
+	if (!path && options && strstr(options, "--pm-heap") && !__perdure_heap_used)
+		watch_restart_with_heap(argv);
 	if (path && *path)
 		attach(path);
 	else if (options && *options && watch_start(options, own_session, sizeof(own_session)))

@@ -208,13 +208,39 @@ PUBLIC int sprintf(char *restrict to, const char *restrict format, ...)
 	return WITH_ARGUMENTS(format, print_to(to, UNBOUNDED, format, arguments, frame));
 }
 
+int __vsprintf_chk(char *to, int flag, size_t room, const char *format, va_list arguments);
 PUBLIC int __vsnprintf_chk(char *to, size_t n, int flag, size_t room, const char *format,
 			   va_list arguments);
+
+/* With libc's own checks, which end the program when the buffer is too small. */
+static int print_checked(char *to, size_t n, int flag, size_t room, const char *format,
+			 va_list arguments, const struct frame *frame)
+{
+	int length;
+
+	format_loads(format, arguments, frame);
+	length = REAL(__vsnprintf_chk)(to, n, flag, room, format, arguments);
+	if (n && length >= 0)
+		event_stored(to, (size_t)length < n ? (size_t)length + 1 : n, frame);
+	return length;
+}
+
+static int print_unbounded(char *to, int flag, size_t room, const char *format, va_list arguments,
+			   const struct frame *frame)
+{
+	int length;
+
+	format_loads(format, arguments, frame);
+	length = REAL(__vsprintf_chk)(to, flag, room, format, arguments);
+	if (length >= 0)
+		event_stored(to, (size_t)length + 1, frame);
+	return length;
+}
+
 PUBLIC int __vsnprintf_chk(char *to, size_t n, int flag, size_t room, const char *format,
 			   va_list arguments)
 {
-	(void)flag;
-	return print_to(to, n < room ? n : room, format, arguments, FRAME);
+	return print_checked(to, n, flag, room, format, arguments, FRAME);
 }
 
 PUBLIC int __snprintf_chk(char *to, size_t n, int flag, size_t room, const char *format, ...);
@@ -231,16 +257,13 @@ PUBLIC int __sprintf_chk(char *to, int flag, size_t room, const char *format, ..
 {
 	const struct frame *frame = FRAME;
 
-	(void)flag;
-	return WITH_ARGUMENTS(format, print_to(to, room < UNBOUNDED ? room : UNBOUNDED, format,
-					       arguments, frame));
+	return WITH_ARGUMENTS(format, print_unbounded(to, flag, room, format, arguments, frame));
 }
 
 PUBLIC int __vsprintf_chk(char *to, int flag, size_t room, const char *format, va_list arguments);
 PUBLIC int __vsprintf_chk(char *to, int flag, size_t room, const char *format, va_list arguments)
 {
-	(void)flag;
-	return print_to(to, room < UNBOUNDED ? room : UNBOUNDED, format, arguments, FRAME);
+	return print_unbounded(to, flag, room, format, arguments, FRAME);
 }
 
 static int print_file(FILE *file, const char *format, va_list arguments, const struct frame *frame)

@@ -164,6 +164,8 @@ HIDDEN void trace_write(const struct trace_record *record);
 
 /* ---- watch.c ---- */
 
+/* Executes the program again with its heap in PM; returns only if that is impossible. */
+HIDDEN void watch_restart_with_heap(char **argv);
 HIDDEN bool watch_start(const char *options, char *session_path, size_t size);
 
 /* ---- message.c ---- */

@@ -24,13 +24,33 @@ static int channel = -1;
 static pid_t watched;
 static unsigned long channel_inode; /* the program may close it and use its number again */
 
+static bool find_self(char own[PATH_MAX])
+{
+	Dl_info info;
+
+	return dladdr((void *)find_self, &info) && realpath(info.dli_fname, own);
+}
+
+void watch_restart_with_heap(char **argv)
+{
+	char own[PATH_MAX], list[2 * PATH_MAX + 64], *slash;
+	const char *preload = getenv("LD_PRELOAD");
+
+	if (!find_self(own) || strpbrk(own, " :") || !(slash = strrchr(own, '/')))
+		return;
+	*slash = 0;
+	snprintf(list, sizeof(list), "%s/libperdure-heap.so%s%s", own, preload ? ":" : "",
+		 preload ? preload : "");
+	setenv("LD_PRELOAD", list, 1);
+	execv("/proc/self/exe", argv);
+}
+
 /* bin/perdure of the tree that this library, lib/perdure/libperdure.so, belongs to. */
 static bool find_command(char *path, size_t size)
 {
-	Dl_info info;
 	char own[PATH_MAX];
 
-	if (!dladdr((void *)find_command, &info) || !realpath(info.dli_fname, own))
+	if (!find_self(own))
 		return false;
 	for (int i = 0; i < 3; i++) {
 		char *slash = strrchr(own, '/');
