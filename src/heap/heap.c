@@ -40,13 +40,18 @@ static struct {
 	bool mapped;
 	uint64_t spans_used;
 	struct free_object *free_small[CLASSES];
-	uint32_t free_large; /* span number + 1 of the first free run, linked through next_run */
+	uint32_t free_runs; /* span number + 1 of the first free run */
 } heap;
 
-/* Per span: the class of its objects + 1, or 0; for the first span of a large object its length. */
+/*
+ * Per span: the class of its objects + 1, or 0. For the first span of a run its length; for the
+ * last span of a free run also where it starts, so that neighbours can be joined.
+ */
 static uint8_t span_class[SPANS];
 static uint32_t run_length[SPANS];
-static uint32_t next_run[SPANS];
+static uint32_t run_start[SPANS];
+static bool run_is_free[SPANS]; /* for the first and the last span of a run */
+static uint32_t next_free[SPANS], previous_free[SPANS];
 
 /* ---- lock ---- */
 
@@ -90,25 +95,71 @@ static bool map_heap(void)
 	return heap.mapped;
 }
 
+static void unlink_run(uint64_t run)
+{
+	if (previous_free[run])
+		next_free[previous_free[run] - 1] = next_free[run];
+	else
+		heap.free_runs = next_free[run];
+	if (next_free[run])
+		previous_free[next_free[run] - 1] = previous_free[run];
+	run_is_free[run] = run_is_free[run + run_length[run] - 1] = false;
+}
+
+static void link_run(uint64_t run, uint64_t length)
+{
+	run_length[run] = length;
+	run_start[run + length - 1] = run;
+	run_is_free[run] = run_is_free[run + length - 1] = true;
+	previous_free[run] = 0;
+	next_free[run] = heap.free_runs;
+	if (heap.free_runs)
+		previous_free[heap.free_runs - 1] = run + 1;
+	heap.free_runs = run + 1;
+}
+
+/* Joins the run with free neighbours. Its memory goes back to the system, and reads as zero. */
+static void give_run(uint64_t run)
+{
+	uint64_t length = run_length[run];
+
+	syscall(SYS_madvise, span_address(run), length << SPAN_SHIFT, MADV_DONTNEED);
+	if (run + length < heap.spans_used && run_is_free[run + length]) {
+		uint64_t next = run + length;
+
+		unlink_run(next);
+		length += run_length[next];
+	}
+	if (run > 0 && run_is_free[run - 1]) {
+		run = run_start[run - 1];
+		unlink_run(run);
+		length += run_length[run];
+	}
+	link_run(run, length);
+}
+
+/* The first free run that is long enough; what is left over stays free. */
 static uint64_t take_free_run(uint64_t length)
 {
-	for (uint32_t *link = &heap.free_large; *link; link = &next_run[*link - 1]) {
-		uint64_t run = *link - 1;
+	for (uint32_t link = heap.free_runs; link; link = next_free[link - 1]) {
+		uint64_t run = link - 1, left = run_length[run] - length;
 
-		if (run_length[run] == length) {
-			*link = next_run[run];
-			return run + 1;
-		}
+		if (run_length[run] < length)
+			continue;
+		unlink_run(run);
+		run_length[run] = length;
+		if (left)
+			link_run(run + length, left);
+		return run + 1;
 	}
 	return 0;
 }
 
-/* Number + 1 of a run of spans; *fresh says that its memory was never used. */
-static uint64_t take_run(uint64_t length, bool *fresh)
+/* Number + 1 of a run of spans that reads as zero; 0 if there is no room. */
+static uint64_t take_run(uint64_t length)
 {
 	uint64_t run = take_free_run(length);
 
-	*fresh = !run;
 	if (run)
 		return run;
 	if (!map_heap() || heap.spans_used + length > SPANS)
@@ -149,8 +200,7 @@ static size_t class_size(unsigned class)
 static bool refill(unsigned class)
 {
 	size_t size = class_size(class);
-	bool fresh;
-	uint64_t run = take_run(1, &fresh);
+	uint64_t run = take_run(1);
 
 	if (!run)
 		return false;
@@ -178,8 +228,9 @@ static void *allocate(size_t size, bool *zero)
 			heap.free_small[class] = object->next;
 		}
 	} else if (size < HEAP_SIZE) {
-		uint64_t run = take_run((size + SPAN - 1) >> SPAN_SHIFT, zero);
+		uint64_t run = take_run((size + SPAN - 1) >> SPAN_SHIFT);
 
+		*zero = true;
 		object = run ? (void *)span_address(run - 1) : NULL;
 	}
 	unlock();
@@ -247,10 +298,39 @@ PUBLIC void free(void *p)
 		object->next = heap.free_small[span_class[span] - 1];
 		heap.free_small[span_class[span] - 1] = object;
 	} else {
-		next_run[span] = heap.free_large;
-		heap.free_large = span + 1;
+		give_run(span);
 	}
 	unlock();
+}
+
+/* A large object grows into free spans behind it, if there are enough. */
+static bool grow_in_place(void *p, size_t size)
+{
+	uint64_t span = span_of(p), wanted = (size + SPAN - 1) >> SPAN_SHIFT, end;
+	bool grown = false;
+
+	if (span_class[span] || size >= HEAP_SIZE)
+		return false;
+	lock();
+	end = span + run_length[span];
+	if (end == heap.spans_used && span + wanted <= SPANS) {
+		heap.spans_used = span + wanted;
+		grown = true;
+	} else if (end < heap.spans_used && run_is_free[end] &&
+		   run_length[span] + run_length[end] >= wanted) {
+		uint64_t left = run_length[span] + run_length[end] - wanted;
+
+		unlink_run(end);
+		if (left)
+			link_run(span + wanted, left);
+		grown = true;
+	}
+	if (grown)
+		run_length[span] = wanted;
+	if (grown && __perdure_heap_grown)
+		__perdure_heap_grown(heap.spans_used << SPAN_SHIFT);
+	unlock();
+	return grown;
 }
 
 PUBLIC void *realloc(void *p, size_t size)
@@ -259,11 +339,16 @@ PUBLIC void *realloc(void *p, size_t size)
 
 	if (!p)
 		return malloc(size);
+	if (!size) {
+		free(p);
+		return NULL;
+	}
 	if (!is_ours(p)) {
 		errno = EINVAL;
 		return NULL;
 	}
-	if (size <= room_of(p) && size > room_of(p) / 4)
+	if ((size <= room_of(p) && size > room_of(p) / 4) ||
+	    (size > room_of(p) && grow_in_place(p, size)))
 		return p;
 	bigger = malloc(size);
 	if (!bigger)
@@ -273,21 +358,58 @@ PUBLIC void *realloc(void *p, size_t size)
 	return bigger;
 }
 
+/* More than a span: a run that is long enough for an aligned one, the rest given back. */
+static void *allocate_far_aligned(size_t alignment, size_t size)
+{
+	uint64_t wanted = (size + SPAN - 1) >> SPAN_SHIFT, step = alignment >> SPAN_SHIFT;
+	uint64_t run, start, end;
+
+	lock();
+	run = take_run(wanted + step);
+	if (!run--) {
+		unlock();
+		return NULL;
+	}
+	start = (run + step - 1) / step * step;
+	end = run + run_length[run];
+	run_length[start] = wanted;
+	if (start > run) {
+		run_length[run] = start - run;
+		give_run(run);
+	}
+	if (start + wanted < end) {
+		run_length[start + wanted] = end - start - wanted;
+		give_run(start + wanted);
+	}
+	unlock();
+	return span_address(start);
+}
+
 /* A multiple of the alignment that is a class size is aligned, as spans are. */
 static void *allocate_aligned(size_t alignment, size_t size)
 {
+	void *p = NULL;
 	bool zero;
 
-	if (alignment > SPAN)
+	if (size > HEAP_SIZE - alignment || alignment > HEAP_SIZE / 4) {
+		errno = ENOMEM;
 		return NULL;
-	if (alignment > SMALL_STEP)
-		size = size <= alignment ? alignment
-					 : (size + alignment - 1) / alignment * alignment;
-	if (alignment > SMALL_STEP && size > SMALL_MAX / 2 && size < SPAN)
-		size = (size_t)1 << (64 - __builtin_clzl(size - 1));
-	if (size > SPAN / 4 && size <= SPAN)
-		size = SPAN;
-	return allocate(size, &zero);
+	}
+	if (alignment > SPAN) {
+		p = allocate_far_aligned(alignment, size ? size : 1);
+	} else {
+		if (alignment > SMALL_STEP)
+			size = size <= alignment ? alignment
+						 : (size + alignment - 1) / alignment * alignment;
+		if (alignment > SMALL_STEP && size > SMALL_MAX / 2 && size < SPAN)
+			size = (size_t)1 << (64 - __builtin_clzl(size - 1));
+		if (size > SPAN / 4 && size <= SPAN)
+			size = SPAN;
+		p = allocate(size, &zero);
+	}
+	if (!p)
+		errno = ENOMEM;
+	return p;
 }
 
 PUBLIC int posix_memalign(void **result, size_t alignment, size_t size)
@@ -316,6 +438,11 @@ PUBLIC void *memalign(size_t alignment, size_t size)
 PUBLIC void *valloc(size_t size)
 {
 	return allocate_aligned(4096, size);
+}
+
+PUBLIC void *pvalloc(size_t size)
+{
+	return allocate_aligned(4096, (size + 4095) / 4096 * 4096);
 }
 
 PUBLIC size_t malloc_usable_size(void *p)

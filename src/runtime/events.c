@@ -46,7 +46,9 @@ static void write_part(char *to, const struct content *content, size_t offset, s
 
 	if (content->present)
 		return;
-	if (content->from)
+	if (content->from && n == PERDURE_LINE_SIZE)
+		__builtin_memcpy(to, from, PERDURE_LINE_SIZE);
+	else if (content->from)
 		__asm__ volatile("rep movsb" : "+D"(target), "+S"(from), "+c"(count)::"memory");
 	else
 		__asm__ volatile("rep stosb"
@@ -58,7 +60,7 @@ static void write_part(char *to, const struct content *content, size_t offset, s
 static void write_lines(char *to, size_t n, const struct content *content, uint32_t flags,
 			const struct frame *frame)
 {
-	struct session_thread *thread = runtime_involved ? thread_enter() : NULL;
+	struct session_thread *thread = runtime_involved && is_followed(to) ? thread_enter() : NULL;
 	bool nontemporal = flags & PERDURE_NONTEMPORAL;
 	uint32_t stack;
 

@@ -76,9 +76,10 @@ void hook_store(void *p, uint64_t value, uint32_t descriptor, const struct frame
 		hook_write_end(p, size, descriptor, 1, frame);
 		return;
 	}
-	thread = thread_enter();
+	thread = is_followed(p) ? thread_enter() : NULL;
 	if (!thread) {
-		note_skipped();
+		if (is_followed(p))
+			note_skipped();
 		store_value(p, value, size);
 		return;
 	}
@@ -155,7 +156,7 @@ void hook_write_begin(void *p, uint64_t size, uint32_t descriptor, const struct 
 
 	if (descriptor & PERDURE_RMW)
 		event_fence(PERDURE_RMW_FENCE, frame);
-	if (!in_window(p) || !size || open_writes.count == OPEN_WRITES)
+	if (!in_window(p) || !is_followed(p) || !size || open_writes.count == OPEN_WRITES)
 		return;
 	*(volatile char *)p;
 	((volatile char *)p)[size - 1];
@@ -262,11 +263,12 @@ void hook_write_mask(void *p, uint64_t element, uint64_t mask, uint32_t flags,
 
 void hook_flush(const void *p, uint32_t kind, const struct frame *frame)
 {
-	struct session_thread *thread = thread_enter();
+	struct session_thread *thread = is_followed(p) ? thread_enter() : NULL;
 	uint32_t stack;
 
 	if (!thread) {
-		note_skipped();
+		if (is_followed(p))
+			note_skipped();
 		return;
 	}
 	stack = stack_capture(frame);

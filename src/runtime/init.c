@@ -17,6 +17,7 @@
 struct session *runtime_session;
 uint32_t runtime_image;
 bool runtime_involved;
+uintptr_t runtime_pm_end = UINTPTR_MAX;
 
 /* The entry of a forked child that has ended, which nothing refers to; otherwise a new one. */
 static uint32_t free_image(struct session *session)
@@ -50,6 +51,7 @@ static void after_fork_in_child(void)
 	if (!runtime_session)
 		return;
 	thread_after_fork();
+	runtime_pm_end = HEAP_BASE;
 	if (runtime_session->images > SESSION_IMAGES / 2)
 		window_end_dead_images();
 	runtime_image = add_image(runtime_session, runtime_session->image[parent].modules_of);

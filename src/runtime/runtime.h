@@ -97,6 +97,14 @@ static inline bool in_window(const void *p)
 	return (uintptr_t)p >> PERDURE_WINDOW_SHIFT == PERDURE_WINDOW_INDEX;
 }
 
+/* After fork the child's heap is a copy of its own, and not the PM that the parent has. */
+extern HIDDEN uintptr_t runtime_pm_end;
+
+static inline bool is_followed(const void *p)
+{
+	return (uintptr_t)p < runtime_pm_end;
+}
+
 /* ---- stack.c ---- */
 
 /* The number of the call stack whose innermost frame is `frame`'s return address. */
