@@ -28,7 +28,7 @@ static uint32_t free_image(struct session *session)
 	return session->images < SESSION_IMAGES ? session->images++ : SESSION_IMAGES - 1;
 }
 
-static uint32_t add_image(struct session *session, int32_t same_modules_as)
+static uint32_t add_image(struct session *session, int32_t same_modules_as, pid_t pid)
 {
 	bool locked = spin_lock(&session->lock, thread_owner());
 	uint32_t index = free_image(session);
@@ -36,7 +36,7 @@ static uint32_t add_image(struct session *session, int32_t same_modules_as)
 	ssize_t length = readlink("/proc/self/exe", image->program, SESSION_PATH - 1);
 
 	image->program[length > 0 ? length : 0] = 0;
-	image->pid = getpid();
+	image->pid = pid;
 	image->ended = false;
 	image->modules_of = same_modules_as < 0 ? index : (uint32_t)same_modules_as;
 	if (locked)
@@ -44,18 +44,49 @@ static uint32_t add_image(struct session *session, int32_t same_modules_as)
 	return index;
 }
 
+/*
+ * The image of a forked child, with the mappings it got. Parent and child both ask for it: from
+ * the moment fork returns in either of them, the session must know that there are two.
+ */
+static uint32_t image_of_child(uint32_t parent, pid_t pid)
+{
+	struct session *session = runtime_session;
+	bool locked = spin_lock(&session->lock, thread_owner());
+	uint32_t modules_of = session->image[parent].modules_of, index;
+
+	for (index = 0; index < session->images; index++)
+		if (!session->image[index].ended && session->image[index].pid == pid &&
+		    session->image[index].modules_of == modules_of)
+			break;
+	if (index == session->images) {
+		index = add_image(session, modules_of, pid);
+		window_copy_ranges(parent, index);
+	}
+	if (locked)
+		spin_unlock(&session->lock);
+	return index;
+}
+
 static void after_fork_in_child(void)
 {
-	uint32_t parent = runtime_image;
-
 	if (!runtime_session)
 		return;
 	thread_after_fork();
 	runtime_pm_end = HEAP_BASE;
-	if (runtime_session->images > SESSION_IMAGES / 2)
+	runtime_image = image_of_child(runtime_image, getpid());
+}
+
+PUBLIC pid_t fork(void)
+{
+	pid_t pid;
+
+	if (runtime_session && (runtime_session->images > SESSION_IMAGES / 2 ||
+				runtime_session->ranges > SESSION_RANGES / 2))
 		window_end_dead_images();
-	runtime_image = add_image(runtime_session, runtime_session->image[parent].modules_of);
-	window_after_fork(parent);
+	pid = REAL(fork)();
+	if (pid > 0 && runtime_session)
+		image_of_child(runtime_image, pid);
+	return pid;
 }
 
 static void attach(const char *path)
@@ -70,7 +101,7 @@ static void attach(const char *path)
 	thread_init();
 	runtime_session = session;
 	checkers_start(session);
-	runtime_image = add_image(session, -1);
+	runtime_image = add_image(session, -1, getpid());
 	if (runtime_image > 0)
 		session->lines.concurrent = 1;
 	runtime_involved = modules_any_instrumented();

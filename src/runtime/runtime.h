@@ -147,8 +147,8 @@ HIDDEN void event_persist(const void *p, size_t size, const struct frame *frame)
 
 /* ---- window.c, files.c ---- */
 
-/* Forked child: the parent's mappings are its own now. */
-HIDDEN void window_after_fork(uint32_t parent_image);
+/* Fork: the child has all mappings of the parent. The session's lock is held. */
+HIDDEN void window_copy_ranges(uint32_t from_image, uint32_t to_image);
 /* A process that is gone without having said so: judges what it left. */
 HIDDEN void window_end_dead_images(void);
 HIDDEN bool files_is_pm(int fd, int map_flags);

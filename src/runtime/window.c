@@ -507,26 +507,19 @@ PUBLIC int syncfs(int fd)
 
 /* ---- processes ---- */
 
-void window_after_fork(uint32_t parent_image)
+void window_copy_ranges(uint32_t from_image, uint32_t to_image)
 {
 	struct session *session = runtime_session;
-	uint32_t count;
-	bool locked;
+	uint32_t count = session->ranges;
 
-	if (session->ranges > SESSION_RANGES / 2)
-		window_end_dead_images();
-	locked = spin_lock(&session->lock, thread_owner());
-	count = session->ranges;
 	for (uint32_t i = 0; i < count; i++) {
 		struct session_range range = session->range[i];
 
-		if (!range.file || range.image != parent_image)
+		if (!range.file || range.image != from_image)
 			continue;
-		range.image = runtime_image;
+		range.image = to_image;
 		range_add(session, &range);
 	}
-	if (locked)
-		spin_unlock(&session->lock);
 }
 
 void window_end_dead_images(void)

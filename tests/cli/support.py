@@ -16,7 +16,18 @@ ENDS = r"""
 #include "pm.h"
 #include <errno.h>
 #include <signal.h>
+#include <pthread.h>
 #include <sys/wait.h>
+static volatile int noted;
+static void note(int number) { noted = number; }
+static void *fork_and_wait(void *unused)
+{
+    if (fork() == 0)
+        for (;;)
+            pause();
+    pause();
+    return unused;
+}
 int main(int argc, char **argv)
 {
     long *p = pm_map(argv);
@@ -42,6 +53,22 @@ int main(int argc, char **argv)
         usleep(300000);
         p[8] = 1;
         _exit(0);
+    }
+    if (strstr(how, "late") && fork() == 0) {
+        usleep(300000);
+        PERSIST(p);
+        _exit(0);
+    }
+    if (strstr(how, "thread")) {
+        pthread_t thread;
+        pthread_create(&thread, NULL, fork_and_wait, NULL);
+        pause();
+    }
+    if (strstr(how, "wait")) {
+        signal(SIGINT, note);
+        signal(SIGTERM, note);
+        for (int i = 0; i < 100 && !noted; i++)
+            usleep(50000);
     }
     if (strstr(how, "kill"))
         raise(SIGKILL);
@@ -82,7 +109,7 @@ class TestCase(unittest.TestCase):
 
     def build_ends(self):
         self.write("ends.c", ENDS)
-        self.compile("-O1", "-I", PROGRAMS, "ends.c", "-o", "ends")
+        self.compile("-O1", "-I", PROGRAMS, "ends.c", "-o", "ends", "-pthread")
 
     def load(self, name="result.json"):
         return json.loads((self.directory / name).read_text())

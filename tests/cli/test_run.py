@@ -141,6 +141,52 @@ class Run(TestCase):
                                                     "./ends", "pool", "eat", status=4).stderr)
         self.assertEqual(processes_named("ends"), [])
 
+    def test_budgets_reach_every_process(self):
+        self.run_tool("run", "--pm", "pool", "--max-time", "0.5", "./ends", "pool", "thread", status=4)
+        result = self.run_tool("run", "--pm", "pool", "--timeout", "1", "sh", "-c",
+                               "./ends pool spin; true", status=4)
+        self.assertIn("--timeout", result.stderr)
+        self.assertEqual(processes_named("ends"), [])
+
+    def test_children_of_the_caller_are_left_alone(self):
+        start = time.monotonic()
+        subprocess.run(["sh", "-c", "sleep 5 & exec %s run --quiet --pm pool --max-time 3 ./ends pool"
+                        % (TOOLS / "perdure")], cwd=self.directory, check=True, capture_output=False,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.assertLess(time.monotonic() - start, 3)
+
+    def test_ignored_signals_stay_ignored(self):
+        process = subprocess.Popen(
+            ["sh", "-c", "trap '' HUP; exec %s run --pm pool ./ends pool wait" % (TOOLS / "perdure")],
+            cwd=self.directory, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        process.stdout.readline()
+        process.send_signal(signal.SIGHUP)
+        time.sleep(0.3)
+        self.assertIsNone(process.poll())
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=20)
+        self.assertEqual(process.returncode, 4)
+
+    def test_outputs_that_are_closed(self):
+        command = "%s run --quiet --pm pool --json - ./ends pool" % (TOOLS / "perdure")
+        self.assertEqual(subprocess.run(["sh", "-c", command + " >&- 2>&-"], cwd=self.directory).returncode, 3)
+        status = subprocess.run(["bash", "-c", command + " 2>&1 | true; exit ${PIPESTATUS[0]}"],
+                                cwd=self.directory).returncode
+        self.assertIn(status, (0, 3))
+
+    def test_limited_file_size(self):
+        result = subprocess.run(["sh", "-c", "ulimit -f 1000; exec %s run --pm pool ./ends pool"
+                                 % (TOOLS / "perdure")], cwd=self.directory, capture_output=True, text=True)
+        self.assertEqual(result.returncode, 3)
+        self.assertIn("limit on file sizes", result.stderr)
+
+    def test_names_that_are_not_text(self):
+        name = b"p\xffol"
+        subprocess.run([TOOLS / "perdure", "run", "--quiet", "--pm", "*ol", "--json", "result.json", "./ends",
+                        name, "lose"], cwd=self.directory, stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL)
+        self.assertEqual(self.load()["command"][1], "p\ufffdol")
+
     def test_left_behind_child_is_waited_for(self):
         self.run_tool("run", "--pm", "pool", "--json", "result.json", "./ends", "pool", "daemon", status=1)
         self.assertEqual(self.load()["findings"][0]["kind"], "missing-flush")
@@ -210,6 +256,33 @@ class OptionsInEnvironment(TestCase):
     def test_killed(self):
         result = self.start("--pm pool", "pool", "lose,kill", status=-9)
         self.assertIn("missing-flush", result.stderr)
+
+    def test_signal_to_the_group(self):
+        process = subprocess.Popen(["./ends", "pool", "lose,wait"], cwd=self.directory, text=True,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+                                   env={**os.environ, "PERDURE_OPTIONS": "--pm pool"})
+        process.stdout.readline()
+        time.sleep(0.2)
+        os.killpg(process.pid, signal.SIGINT)
+        _, errors = process.communicate(timeout=20)
+        self.assertEqual(process.returncode, 0)
+        self.assertIn("missing-flush", errors)
+
+    def test_child_that_goes_on(self):
+        result = self.start("--pm pool --json r.json", "pool", "lose,late", status=0)
+        deadline = time.monotonic() + 10
+        while not (self.directory / "r.json").exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        time.sleep(0.2)
+        self.assertEqual(self.load("r.json")["findings"], [], result.stderr)
+
+    def test_budget(self):
+        self.start("--pm pool --max-time 0.5", "pool", "sleep", status=-9)
+
+    def test_heap(self):
+        self.write("heap.c", "#include <stdlib.h>\nint main(void) { long *p = malloc(8); *p = 5; return 0; }\n")
+        self.compile("heap.c", "-o", "ends")
+        self.assertIn("missing-flush", self.start("--pm-heap", status=0).stderr)
 
     def test_bad_options(self):
         result = self.start("--mp pool", "pool", status=0)

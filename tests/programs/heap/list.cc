@@ -32,9 +32,11 @@ int main(int, char **)
 	delete temporary;
 	grown = static_cast<char *>(malloc(100000));
 	grown[99999] = 1;
+	void *blocker = malloc(100000); /* or it would grow in place */
 	grown = static_cast<char *>(realloc(grown, 1000000)); /* expect: missing-flush */
 	if (grown[99999] != 1)
 		return 8;
 	WHEN_FIXED(free(grown));
+	free(blocker);
 	return 0;
 }
