@@ -229,7 +229,7 @@ static bool others_alive(const struct session *session, pid_t pid)
 {
 	for (uint32_t i = 0; i < session->images; i++)
 		if (!session->image[i].ended && session->image[i].pid != pid &&
-		    kill(session->image[i].pid, 0) == 0)
+		    target_is_alive(session->image[i].pid))
 			return true;
 	return false;
 }
@@ -303,7 +303,7 @@ int command_watch(char **words)
 		if (write(channel, &answer, sizeof(answer)) < 0)
 			return EXIT_CANNOT_WORK;
 		waits = false;
-		while (others_alive(session, 0))
+		while (others_alive(session, pid))
 			usleep(50000);
 	}
 	result.seconds = target_now() - started;

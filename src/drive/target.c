@@ -207,23 +207,38 @@ struct usage {
 	double most_cpu_time; /* of one process and its reaped children */
 };
 
-static void add_usage(pid_t pid, void *argument)
+/* The line of /proc/PID/stat behind the program's name, which may contain anything. */
+static char *read_stat(pid_t pid, char *line, size_t size)
 {
-	struct usage *usage = argument;
-	unsigned long times[4] = { 0 };
-	char path[64], line[1024], *after_name;
-	long pages = 0;
-	double seconds = 0;
+	char path[64], *after_name;
 	FILE *file;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
 	file = fopen(path, "r");
 	if (!file)
-		return;
-	after_name = fgets(line, sizeof(line), file) ? strrchr(line, ')') : NULL;
+		return NULL;
+	after_name = fgets(line, size, file) ? strrchr(line, ')') : NULL;
 	fclose(file);
-	if (!after_name ||
-	    sscanf(after_name + 2,
+	return after_name && after_name[1] ? after_name + 2 : NULL;
+}
+
+bool target_is_alive(int pid)
+{
+	char line[1024], *state = read_stat(pid, line, sizeof(line));
+
+	return state && *state != 'Z' && *state != 'X';
+}
+
+static void add_usage(pid_t pid, void *argument)
+{
+	struct usage *usage = argument;
+	unsigned long times[4] = { 0 };
+	char line[1024], *stat = read_stat(pid, line, sizeof(line));
+	long pages = 0;
+	double seconds = 0;
+
+	if (!stat ||
+	    sscanf(stat,
 		   "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %lu %lu %*d %*d %*d %*d %*u "
 		   "%*u %ld",
 		   &times[0], &times[1], &times[2], &times[3], &pages) != 5)

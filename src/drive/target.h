@@ -28,6 +28,9 @@ bool target_own_prefix(char *path, size_t size);
 const char *target_over_budget(int pid, const struct target_limits *limits, double started);
 double target_now(void);
 
+/* Running or waiting; one that has ended and is not yet reaped is not alive. */
+bool target_is_alive(int pid);
+
 /* Sends a signal to all processes below `pid`. */
 void target_signal_below(int pid, int signal);
 
