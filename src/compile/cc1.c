@@ -38,7 +38,9 @@ static bool makes_code(const char *action)
 static bool is_source(const char *language)
 {
 	static const char *const languages[] = {
-		"c", "cpp-output", "c++", "c++-cpp-output", "ir", "objective-c", "objective-c++",
+		"c",   "cpp-output",  "c++",           "c++-cpp-output",
+		"ir",  "objective-c", "objective-c++", "c++-module",
+		"pcm",
 	};
 
 	for (size_t i = 0; i < sizeof(languages) / sizeof(*languages); i++)

@@ -338,6 +338,7 @@ void lines_end_store(struct lines *lines, struct lines_thread *thread, uint64_t 
 	struct lines_line *line = &lines->line[index];
 	uint32_t entry;
 
+	line->content = 0;
 	bytes &= ~line->excluded;
 	if (!bytes || (lines->model == LINES_EADR && !nontemporal)) {
 		line_unlock(lines, thread, index);
@@ -382,19 +383,33 @@ static bool flush_is_redundant(struct lines *lines, const struct lines_thread *t
 	return true;
 }
 
+/* Never 0. */
+static uint64_t hash_line(const volatile uint64_t *memory)
+{
+	uint64_t hash = 0x9e3779b97f4a7c15ull;
+
+	for (int i = 0; i < LINES_LINE_SIZE / 8; i++)
+		hash = (hash ^ memory[i]) * 0xff51afd7ed558ccdull + (hash >> 29);
+	return hash | 1;
+}
+
 void lines_flush(struct lines *lines, struct lines_thread *thread, uint64_t address, uint32_t stack,
-		 enum lines_flush_kind kind)
+		 enum lines_flush_kind kind, const volatile uint64_t *memory)
 {
 	uint64_t index = line_index(lines, address);
 	struct lines_line *line = &lines->line[index];
+	uint64_t content;
 	uint32_t earlier;
 
 	if (lines->model == LINES_EADR)
 		return;
 	if (!line_lock(lines, thread, index))
 		return;
+	content = memory ? hash_line(memory) : 0;
 	if (flush_is_redundant(lines, thread, line, &earlier)) {
-		if (kind != LINES_ANNOUNCED && !line->excluded)
+		if (line->content && content && line->content != content && !line->excluded)
+			lines->foreign = 1;
+		else if (kind != LINES_ANNOUNCED && !line->excluded)
 			TELL(redundant_flush, lines, thread, line_address(lines, index), stack,
 			     earlier);
 	} else if (kind != LINES_ORDERED) {
@@ -405,6 +420,7 @@ void lines_flush(struct lines *lines, struct lines_thread *thread, uint64_t addr
 			     &(struct lines_flush){ .sequence = UINT32_MAX, .thread = thread->id });
 	if (kind != LINES_ANNOUNCED)
 		line->cleaner = stack;
+	line->content = content;
 	line_unlock(lines, thread, index);
 }
 

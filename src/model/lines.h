@@ -35,6 +35,7 @@ struct lines_line {
 	uint32_t flushes;  /* pending ones, newest first */
 	uint32_t cleaner;  /* the call stack of the last flush, 0 if none */
 	uint64_t excluded; /* bytes that the program declared volatile, one bit each */
+	uint64_t content;  /* hash of what the last flush found; 0 after a store, or if unknown */
 };
 
 /* A store of which some bytes are not yet persistent. Sequence numbers order a line's entries. */
@@ -107,6 +108,7 @@ struct lines {
 	struct lines_pool stores, flushes;
 	uint32_t concurrent; /* more than one thread or process: lines must be locked */
 	uint64_t dropped;    /* events lost because a pool was full */
+	uint32_t foreign;    /* some line changed without a store */
 };
 
 /* Who listens. Per process: function addresses differ between processes. Null-terminated. */
@@ -131,8 +133,13 @@ enum lines_flush_kind {
 	LINES_ORDERED,  /* clflush */
 	LINES_ANNOUNCED /* an annotation repeats a flush: never redundant */
 };
+/*
+ * `memory` is the line itself, or null. A line without a store whose content has changed since its
+ * last flush was written by somebody unseen: then the flush is not called redundant, and
+ * lines->foreign is set.
+ */
 void lines_flush(struct lines *lines, struct lines_thread *thread, uint64_t address, uint32_t stack,
-		 enum lines_flush_kind kind);
+		 enum lines_flush_kind kind, const volatile uint64_t *memory);
 
 /* `idle`: the caller knows of no other store since the last fence and the fence is an sfence. */
 void lines_fence(struct lines *lines, struct lines_thread *thread, uint32_t stack, bool idle);

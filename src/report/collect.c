@@ -357,6 +357,10 @@ static void add_limits(struct result *result, const struct session *session)
 			     "not recorded");
 	if (session->modules == SESSION_MODULES)
 		result_limit(result, "too many loaded objects: some code could not be named");
+	if (session->lines.foreign)
+		result_limit(result,
+			     "PM was written by code that was not built with perdure-cc: what that "
+			     "code lost is not known");
 	if (session->lines.dropped)
 		result_limit(result, "out of memory for stores in flight: events were lost");
 	if (session->stacks.full)

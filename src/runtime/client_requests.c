@@ -40,7 +40,8 @@ static void flush(struct session_thread *thread, uint64_t address, uint64_t size
 	uint64_t line = address & ~(uint64_t)(PERDURE_LINE_SIZE - 1);
 
 	for (; line < address + size; line += PERDURE_LINE_SIZE)
-		lines_flush(&runtime_session->lines, &thread->lines, line, stack, LINES_ANNOUNCED);
+		lines_flush(&runtime_session->lines, &thread->lines, line, stack, LINES_ANNOUNCED,
+			    NULL);
 	__perdure_inline.pending = thread->lines.flushes != 0;
 }
 

@@ -274,7 +274,8 @@ void hook_flush(const void *p, uint32_t kind, const struct frame *frame)
 	stack = stack_capture(frame);
 	thread->flushes++;
 	lines_flush(&runtime_session->lines, &thread->lines, line_of((uintptr_t)p), stack,
-		    kind == PERDURE_CLFLUSH ? LINES_ORDERED : LINES_FLUSH);
+		    kind == PERDURE_CLFLUSH ? LINES_ORDERED : LINES_FLUSH,
+		    (const uint64_t *)line_of((uintptr_t)p));
 	__perdure_inline.stored = 1;
 	__perdure_inline.pending = thread->lines.flushes != 0;
 	trace(thread, TRACE_FLUSH, kind, p, 0, stack);

@@ -74,6 +74,7 @@ static void after_fork_in_child(void)
 	thread_after_fork();
 	runtime_pm_end = HEAP_BASE;
 	runtime_image = image_of_child(runtime_image, getpid());
+	runtime_stack_image = MODULES_IMAGE_UNKNOWN;
 }
 
 PUBLIC pid_t fork(void)

@@ -8,12 +8,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/uio.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -80,6 +82,11 @@ FILLS(struct tm *, gmtime_r, (const time_t *restrict t, struct tm *restrict p), 
 FILLS(struct tm *, localtime_r, (const time_t *restrict t, struct tm *restrict p), (t, p), p,
       result ? sizeof(*p) : 0)
 
+FILLS(int, pipe, (int p[2]), (p), p, result == 0 ? 2 * sizeof(int) : 0)
+FILLS(int, uname, (struct utsname * p), (p), p, result == 0 ? sizeof(*p) : 0)
+FILLS(char *, realpath, (const char *restrict path, char *restrict p), (path, p), p,
+      result &&p ? strlen(p) + 1 : 0)
+
 READS(ssize_t, write, (int fd, const void *p, size_t n), (fd, p, n), p, n)
 READS(ssize_t, pwrite, (int fd, const void *p, size_t n, off_t o), (fd, p, n, o), p, n)
 READS(ssize_t, pwrite64, (int fd, const void *p, size_t n, off_t o), (fd, p, n, o), p, n)
@@ -125,6 +132,14 @@ PUBLIC ssize_t readv(int fd, const struct iovec *vector, int count)
 PUBLIC ssize_t preadv(int fd, const struct iovec *vector, int count, off_t offset)
 {
 	ssize_t result = REAL(preadv)(fd, vector, count, offset);
+
+	stored_vector(vector, count, result, FRAME);
+	return result;
+}
+
+PUBLIC ssize_t preadv64(int fd, const struct iovec *vector, int count, off64_t offset)
+{
+	ssize_t result = REAL(preadv64)(fd, vector, count, offset);
 
 	stored_vector(vector, count, result, FRAME);
 	return result;

@@ -218,6 +218,24 @@ PUBLIC void swab(const void *from, void *to, ssize_t n)
 	event_stored(to, n > 1 ? n & ~(ssize_t)1 : 0, FRAME);
 }
 
+PUBLIC void qsort(void *base, size_t count, size_t size, int (*compare)(const void *, const void *))
+{
+	REAL(qsort)(base, count, size, compare);
+	event_stored(base, count * size, FRAME);
+}
+
+PUBLIC wchar_t *wcscpy(wchar_t *to, const wchar_t *from)
+{
+	return copy(to, from, (wcslen(from) + 1) * sizeof(wchar_t), FRAME);
+}
+
+PUBLIC wchar_t *wmemset(wchar_t *to, wchar_t value, size_t n)
+{
+	REAL(wmemset)(to, value, n);
+	event_stored(to, n * sizeof(wchar_t), FRAME);
+	return to;
+}
+
 /* ---- readers ---- */
 
 PUBLIC int memcmp(const void *a, const void *b, size_t n)
@@ -289,6 +307,13 @@ PUBLIC void *__memset_chk(void *to, int byte, size_t n, size_t room)
 {
 	check(n, room);
 	return fill(to, byte, n, FRAME);
+}
+
+PUBLIC void __explicit_bzero_chk(void *to, size_t n, size_t room);
+PUBLIC void __explicit_bzero_chk(void *to, size_t n, size_t room)
+{
+	check(n, room);
+	fill(to, 0, n, FRAME);
 }
 
 PUBLIC char *__strcpy_chk(char *to, const char *from, size_t room);

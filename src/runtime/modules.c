@@ -77,14 +77,18 @@ static void store_path(char *target, const char *path)
 static uint32_t generation;
 static bool stale; /* objects went away: addresses may mean something else now */
 
-uint32_t modules_image(void)
+uint32_t runtime_stack_image = MODULES_IMAGE_UNKNOWN;
+
+uint32_t modules_find_image(void)
 {
 	if (stale) {
 		stale = false;
 		generation++;
 		modules_update();
 	}
-	return session_stack_image(runtime_session->image[runtime_image].modules_of, generation);
+	runtime_stack_image =
+		session_stack_image(runtime_session->image[runtime_image].modules_of, generation);
+	return runtime_stack_image;
 }
 
 static const struct session_module *find(uintptr_t address)
@@ -184,6 +188,9 @@ PUBLIC int dlclose(void *handle)
 {
 	int result = REAL(dlclose)(handle);
 
-	stale = runtime_session != NULL;
+	if (runtime_session) {
+		stale = true;
+		runtime_stack_image = MODULES_IMAGE_UNKNOWN;
+	}
 	return result;
 }

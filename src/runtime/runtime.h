@@ -125,7 +125,15 @@ HIDDEN bool modules_any_instrumented(void);
 HIDDEN bool modules_instrumented(const void *address);
 HIDDEN bool modules_known(uintptr_t address);
 /* What stacks_add wants as the image of this process's addresses. */
-HIDDEN uint32_t modules_image(void);
+#define MODULES_IMAGE_UNKNOWN UINT32_MAX
+extern HIDDEN uint32_t runtime_stack_image;
+HIDDEN uint32_t modules_find_image(void);
+
+static inline uint32_t modules_image(void)
+{
+	return runtime_stack_image != MODULES_IMAGE_UNKNOWN ? runtime_stack_image
+							    : modules_find_image();
+}
 /* True if the caller's code is in one of PMDK's libraries. */
 HIDDEN bool modules_is_libpmem(const struct frame *frame);
 

@@ -25,7 +25,7 @@ static const uint64_t at_stack_words = 1 * GIB;
 static const uint64_t at_stores = 16 * GIB;
 static const uint64_t at_flushes = 136 * GIB;
 static const uint64_t at_lines = 256 * GIB;
-static const uint64_t session_size = 640 * GIB;
+static const uint64_t session_size = 768 * GIB;
 
 static void *place(uint64_t offset)
 {

@@ -224,7 +224,7 @@ static void do_operation(struct lines_thread *thread, const char *text)
 	case 'C':
 	case 'L':
 		lines_flush(&lines, thread, address, 'f',
-			    text[0] == 'L' ? LINES_ORDERED : LINES_FLUSH);
+			    text[0] == 'L' ? LINES_ORDERED : LINES_FLUSH, NULL);
 		break;
 	case 'S':
 	case 'M':
