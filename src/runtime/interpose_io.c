@@ -60,7 +60,7 @@ FILLS(int, getentropy, (void *p, size_t n), (p, n), p, result == 0 ? n : 0)
 FILLS(int, clock_gettime, (clockid_t c, struct timespec *p), (c, p), p,
       result == 0 ? sizeof(*p) : 0)
 FILLS(int, gettimeofday, (struct timeval * p, void *z), (p, z), p, result == 0 ? sizeof(*p) : 0)
-FILLS(time_t, time, (time_t *p), (p), p, p ? sizeof(*p) : 0)
+FILLS(time_t, time, (time_t p[]), (p), p, p ? sizeof(*p) : 0)
 FILLS(char *, getcwd, (char *p, size_t n), (p, n), p, result &&p ? strlen(p) + 1 : 0)
 FILLS(int, gethostname, (char *p, size_t n), (p, n), p, result == 0 ? strnlen(p, n) : 0)
 FILLS(int, stat, (const char *restrict path, struct stat *restrict p), (path, p), p,

@@ -119,8 +119,11 @@ static int visit(struct dl_phdr_info *info, size_t size, void *argument)
 	if (!read_tables(info, &tables) || !(symbol = look_up(&tables, search->name)))
 		return 0;
 	address = info->dlpi_addr + symbol->st_value;
-	if (ELF64_ST_TYPE(symbol->st_info) == STT_GNU_IFUNC)
-		address = ((uintptr_t (*)(void))address)();
+	if (ELF64_ST_TYPE(symbol->st_info) == STT_GNU_IFUNC) {
+		uintptr_t (*choose)(void) = (__typeof__(choose))address;
+
+		address = choose();
+	}
 	search->result = (void *)address;
 	return 1;
 }
