@@ -426,26 +426,29 @@ void lines_flush(struct lines *lines, struct lines_thread *thread, uint64_t addr
 
 void lines_fence(struct lines *lines, struct lines_thread *thread, uint32_t stack, bool idle)
 {
-	uint32_t next;
+	uint32_t i;
 
 	if (idle && !thread->flushes && lines->model != LINES_EADR)
 		TELL(redundant_fence, lines, thread, stack, thread->last_fence);
-	for (uint32_t i = thread->flushes; i; i = next) {
+	/* One at a time off the list: the thread may be torn out of here by a jump. */
+	while ((i = thread->flushes)) {
 		struct lines_flush *flush = &lines->flush[i];
 		uint64_t index = flush->line;
+		bool locked;
 
-		next = flush->next_in_thread;
-		if (index != LINES_NO_LINE && line_lock(lines, thread, index)) {
+		if (index != LINES_NO_LINE) {
+			locked = line_lock(lines, thread, index);
 			/* Another thread may have cleaned the line meanwhile. */
 			if (flush->line == index) {
 				drop_covered(lines, thread, &lines->line[index], flush);
 				unlink_flush(lines, &lines->line[index], i);
 			}
-			line_unlock(lines, thread, index);
+			if (locked)
+				line_unlock(lines, thread, index);
 		}
+		thread->flushes = flush->next_in_thread;
 		flush_free(lines, thread, i);
 	}
-	thread->flushes = 0;
 	thread->last_fence = stack;
 }
 

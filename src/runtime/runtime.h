@@ -107,6 +107,7 @@ static inline bool is_followed(const void *p)
 
 /* ---- stack.c ---- */
 
+HIDDEN void stack_init(void);
 /* The number of the call stack whose innermost frame is `frame`'s return address. */
 HIDDEN uint32_t stack_capture(const struct frame *frame);
 

@@ -6,6 +6,9 @@
  */
 #include "runtime/runtime.h"
 
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #include <unwind.h>
 
 enum { WALK_MAX = 4096 };
@@ -42,11 +45,37 @@ static bool is_base(uintptr_t pc)
 	return pc - (uintptr_t)stack_call_main < 128 || pc - (uintptr_t)stack_call_thread < 128;
 }
 
+/* Where signal handlers return to: behind it the frame chain misses the interrupted function. */
+static uintptr_t signal_return;
+
+static void do_nothing(int number)
+{
+	(void)number;
+}
+
+void stack_init(void)
+{
+	struct { /* as the kernel has it */
+		void *handler;
+		unsigned long flags;
+		uintptr_t restorer;
+		unsigned long mask;
+	} kernel = { 0 };
+	struct sigaction ours = { .sa_handler = do_nothing }, before;
+
+	if (sigaction(SIGURG, &ours, &before) < 0)
+		return;
+	syscall(SYS_rt_sigaction, SIGURG, NULL, &kernel, sizeof(kernel.mask));
+	signal_return = kernel.restorer;
+	sigaction(SIGURG, &before, NULL);
+}
+
 /* Recursion can make stacks deep: the inner frames are kept, and the last few seen, as a ring. */
 struct walk {
 	uintptr_t pc[STACKS_DEPTH];
 	uint32_t depth;
 	bool complete; /* reached main or a thread's start function */
+	bool handler;  /* went through a signal handler */
 };
 
 static bool walk_add(struct walk *walk, uintptr_t pc)
@@ -57,6 +86,7 @@ static bool walk_add(struct walk *walk, uintptr_t pc)
 		walk->complete = true;
 		return false;
 	}
+	walk->handler |= pc == signal_return;
 	if (at >= STACKS_INNER)
 		at = STACKS_INNER + (at - STACKS_INNER) % STACKS_OUTER;
 	walk->pc[at] = pc;
@@ -83,7 +113,7 @@ static void walk_frames(struct walk *walk, const struct frame *frame)
 	const struct thread *thread = &runtime_thread;
 
 	walk->depth = 0;
-	walk->complete = false;
+	walk->complete = walk->handler = false;
 	while (walk_add(walk, frame->return_address)) {
 		const struct frame *next = frame->caller;
 
@@ -136,7 +166,7 @@ uint32_t stack_capture(const struct frame *frame)
 	bool added;
 
 	walk_frames(&walk, frame);
-	if (!walk.complete)
+	if (!walk.complete || walk.handler)
 		walk_unwind(&walk);
 	walk_finish(&walk);
 	number = stacks_add(&runtime_session->stacks, &runtime_thread.shared->stacks,

@@ -40,6 +40,7 @@ static void end_of_thread(void *unused)
 void thread_init(void)
 {
 	spin_wait = owner_is_dead;
+	stack_init();
 	pthread_key_create(&end_key, end_of_thread);
 }
 
@@ -129,6 +130,7 @@ void thread_abandon(void)
 
 	if (!thread->busy || !runtime_session || !thread->shared)
 		return;
+	runtime_session->skipped++; /* what the hook was about is lost */
 	hook_abandon_writes();
 	lines_abandon(&runtime_session->lines, &thread->shared->lines);
 	spin_release(&runtime_session->raw.lock, thread->owner);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A handler that jumps out of a faulting access leaves nothing locked. */
 /* threads: yes */
+/* limit: a signal handler interrupted the analysis */
 #include "../pm.h"
 
 #include <pthread.h>
