@@ -29,6 +29,7 @@ enum perdure_access_flag {
 	PERDURE_BULK = 1 << 20,        /* memcpy, memset, struct copy, a system call */
 	PERDURE_ASM = 1 << 21,         /* inside inline assembly */
 	PERDURE_IF_CHANGED = 1 << 22, /* a compare-and-swap in assembly: a store if bytes changed */
+	PERDURE_READ = 1 << 23,       /* __perdure_lanes only: they are loaded */
 	PERDURE_ORDER_SHIFT = 24,     /* enum perdure_order, three bits */
 };
 
@@ -64,7 +65,7 @@ enum perdure_fence {
  *   __perdure_store(p, value, descriptor)            instead of a store of 1, 2, 4 or 8 bytes
  *   __perdure_write_begin(p, size, descriptor)       before any other instruction that stores …
  *   __perdure_write_end(p, size, descriptor, done)   … and after it; done is 0 for a failed CAS
- *   __perdure_write_mask(p, element, mask, flags)    vector lanes stored under a mask
+ *   __perdure_lanes(p, element, mask, flags)         vector lanes under a mask, or a range
  *   __perdure_flush(p, kind)                         instead of the flush
  *   __perdure_fence(kind)                            before the fence
  *   __perdure_unknown(text, p)                       before an instruction nobody understands

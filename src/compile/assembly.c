@@ -352,6 +352,8 @@ static bool string_instruction(struct assembly *a, const struct statement *s)
 		effect->size = size;
 		effect->operand = register_operand(a, "%rsi");
 		effect->detail = s->repeat;
+		effect->flags = PERDURE_BULK | PERDURE_ASM;
+		a->unknown |= effect->operand < 0;
 	}
 	if ((effect = add_effect(a, EFFECT_STRING_STORE))) {
 		effect->size = size;

@@ -88,7 +88,7 @@ static void unknown(struct instrumenter *in, LLVMValueRef call, const char *code
 	free(text);
 }
 
-/* rep stos and rep movs: the whole range, told after it was written. */
+/* rep stos and rep movs: the whole range, as one lane. */
 static bool string_effect(struct instrumenter *in, LLVMValueRef call, const struct assembly *a,
 			  const struct assembly_effect *effect)
 {
@@ -112,7 +112,9 @@ static bool string_effect(struct instrumenter *in, LLVMValueRef call, const stru
 			count = LLVMBuildZExt(in->builder, count, in->i64, "");
 		size = LLVMBuildMul(in->builder, count, size, "");
 	}
-	helper_write_mask(in, &access, size, one);
+	if (effect->kind == EFFECT_STRING_LOAD)
+		access.flags |= PERDURE_READ;
+	helper_lanes(in, &access, size, one);
 	return true;
 }
 
@@ -138,9 +140,8 @@ static bool apply(struct instrumenter *in, LLVMValueRef call, const struct assem
 
 	switch (effect->kind) {
 	case EFFECT_STRING_STORE:
-		return string_effect(in, call, a, effect);
 	case EFFECT_STRING_LOAD:
-		return true; /* told by nobody who needs it yet: a load of unknown length */
+		return string_effect(in, call, a, effect);
 	case EFFECT_LOAD:
 		if (!make_access(in, call, a, effect, &access))
 			return false;

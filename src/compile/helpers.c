@@ -297,8 +297,8 @@ void helper_write_end(struct instrumenter *in, const struct access *access, LLVM
 	call_write_helper(in, access, "__perdure_write_end", done);
 }
 
-void helper_write_mask(struct instrumenter *in, const struct access *access, LLVMValueRef element,
-		       LLVMValueRef mask)
+void helper_lanes(struct instrumenter *in, const struct access *access, LLVMValueRef element,
+		  LLVMValueRef mask)
 {
 	LLVMTypeRef types[4] = { in->pointer, in->pointer, in->i64, in->i64 };
 	LLVMValueRef arguments[4] = { access->pointer, access->base, element, mask };
@@ -306,7 +306,7 @@ void helper_write_mask(struct instrumenter *in, const struct access *access, LLV
 	struct helper helper;
 	char name[64];
 
-	snprintf(name, sizeof(name), "__perdure.write_mask.%x", access->flags);
+	snprintf(name, sizeof(name), "__perdure.lanes.%x", access->flags);
 	function = begin_helper(in, &helper, name, in->void_type, types, 4);
 	if (!function) {
 		LLVMValueRef hook[4] = { LLVMGetParam(helper.function, 0),
@@ -315,11 +315,14 @@ void helper_write_mask(struct instrumenter *in, const struct access *access, LLV
 					 constant32(in, access->flags) };
 
 		branch_on(in, &helper, build_window_test(in, LLVMGetParam(helper.function, 1)));
-		call_hook(in, "__perdure_write_mask", hook, 4);
+		call_hook(in, "__perdure_lanes", hook, 4);
 		to_other(in, &helper);
 		function = end_helper(in, &helper);
 	}
-	instrument_after(in, access->instruction);
+	if (access->flags & PERDURE_READ)
+		instrument_before(in, access->instruction);
+	else
+		instrument_after(in, access->instruction);
 	call_helper(in, function, arguments, 4);
 }
 

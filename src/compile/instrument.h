@@ -67,9 +67,12 @@ void helper_store(struct instrumenter *in, const struct access *access, LLVMValu
 /* Surrounds an instruction that writes; `done` is an i1 or null for always. */
 void helper_write_begin(struct instrumenter *in, const struct access *access);
 void helper_write_end(struct instrumenter *in, const struct access *access, LLVMValueRef done);
-/* Before a vector write under a mask (an i64 with one bit a lane). */
-void helper_write_mask(struct instrumenter *in, const struct access *access, LLVMValueRef element,
-		       LLVMValueRef mask);
+/*
+ * Vector lanes under a mask (an i64 with one bit a lane), or a range of unknown size as one lane.
+ * Told before the instruction if flags say PERDURE_READ, after it otherwise.
+ */
+void helper_lanes(struct instrumenter *in, const struct access *access, LLVMValueRef element,
+		  LLVMValueRef mask);
 /* In place of a flush: the hook for PM, the instruction otherwise. */
 void helper_flush(struct instrumenter *in, LLVMValueRef pointer, enum perdure_flush kind);
 void helper_fence(struct instrumenter *in, enum perdure_fence kind);
@@ -83,8 +86,7 @@ void helper_stored(struct instrumenter *in);
 
 /* ---- intrinsics.c, assembly.c, stored.c ---- */
 
-/* True if the call is an intrinsic, so that nothing else needs to look at it. */
-bool instrument_intrinsic(struct instrumenter *in, LLVMValueRef call);
+void instrument_intrinsic(struct instrumenter *in, LLVMValueRef call);
 void instrument_assembly(struct instrumenter *in, LLVMValueRef call);
 /* Sets the flag for redundant-fence where stores outside the stack are, outside loops if it can. */
 void instrument_stored(struct instrumenter *in, LLVMValueRef function);

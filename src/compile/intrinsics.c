@@ -74,8 +74,10 @@ static LLVMValueRef mask_bits(struct instrumenter *in, LLVMValueRef mask)
 			       : LLVMBuildZExt(in->builder, mask, in->i64, "");
 	lanes = LLVMGetVectorSize(type);
 	if (LLVMGetElementType(type) != in->i1) {
-		if (LLVMGetTypeKind(LLVMGetElementType(type)) != LLVMIntegerTypeKind)
-			return NULL;
+		unsigned bits = LLVMSizeOfTypeInBits(in->layout, LLVMGetElementType(type));
+
+		type = LLVMVectorType(LLVMIntTypeInContext(in->context, bits), lanes);
+		mask = LLVMBuildBitCast(in->builder, mask, type, "");
 		mask = LLVMBuildICmp(in->builder, LLVMIntSLT, mask, LLVMConstNull(type), "");
 	}
 	mask = LLVMBuildBitCast(in->builder, mask, LLVMIntTypeInContext(in->context, lanes), "");
@@ -87,8 +89,8 @@ static LLVMValueRef element_size(struct instrumenter *in, LLVMTypeRef vector)
 	return access_size(in, LLVMGetElementType(vector));
 }
 
-static void masked_store(struct instrumenter *in, LLVMValueRef call, LLVMValueRef pointer,
-			 LLVMValueRef mask, LLVMTypeRef vector, uint32_t flags)
+static void masked_access(struct instrumenter *in, LLVMValueRef call, LLVMValueRef pointer,
+			  LLVMValueRef mask, LLVMTypeRef vector, uint32_t flags)
 {
 	struct access access = {
 		.instruction = call,
@@ -102,69 +104,54 @@ static void masked_store(struct instrumenter *in, LLVMValueRef call, LLVMValueRe
 		return;
 	instrument_before(in, call);
 	bits = mask_bits(in, mask);
-	if (bits)
-		helper_write_mask(in, &access, element_size(in, vector), bits);
+	helper_lanes(in, &access, element_size(in, vector), bits);
 }
 
-/* The chosen lanes of a compressing store are written without gaps: as many low bits as set. */
-static void compress_store(struct instrumenter *in, LLVMValueRef call)
+/* Compressing stores and expanding loads: no gaps in memory, as many low lanes as bits are set. */
+static void packed_access(struct instrumenter *in, LLVMValueRef call, LLVMValueRef pointer,
+			  LLVMValueRef mask, LLVMTypeRef vector, uint32_t flags)
 {
-	LLVMTypeRef vector = LLVMTypeOf(LLVMGetOperand(call, 0));
 	unsigned id = LLVMLookupIntrinsicID("llvm.ctpop", 10);
 	LLVMValueRef ctpop = LLVMGetIntrinsicDeclaration(in->module, id, &in->i64, 1);
 	LLVMValueRef bits, count, ones, none, one = LLVMConstInt(in->i64, 1, false);
 
-	if (is_ordinary(LLVMGetOperand(call, 1)))
+	if (is_ordinary(pointer))
 		return;
 	instrument_before(in, call);
-	bits = mask_bits(in, LLVMGetOperand(call, 2));
+	bits = mask_bits(in, mask);
 	count = LLVMBuildCall2(in->builder, LLVMGlobalGetValueType(ctpop), ctpop, &bits, 1, "");
 	/* (2 << (count - 1)) - 1, so that 64 lanes do not shift too far. */
 	ones = LLVMBuildShl(in->builder, LLVMConstInt(in->i64, 2, false),
 			    LLVMBuildSub(in->builder, count, one, ""), "");
 	ones = LLVMBuildSub(in->builder, ones, one, "");
 	none = LLVMBuildICmp(in->builder, LLVMIntEQ, count, LLVMConstNull(in->i64), "");
-	masked_store(in, call, LLVMGetOperand(call, 1),
-		     LLVMBuildSelect(in->builder, none, LLVMConstNull(in->i64), ones, ""), vector,
-		     0);
+	masked_access(in, call, pointer,
+		      LLVMBuildSelect(in->builder, none, LLVMConstNull(in->i64), ones, ""), vector,
+		      flags);
 }
 
 /* One address a lane. */
-static void scatter(struct instrumenter *in, LLVMValueRef call, LLVMValueRef pointers,
-		    LLVMValueRef mask, LLVMTypeRef vector)
+static void lanes_at(struct instrumenter *in, LLVMValueRef call, LLVMValueRef pointers,
+		     LLVMValueRef mask, LLVMTypeRef vector, uint32_t flags)
 {
 	unsigned lanes = LLVMGetVectorSize(vector);
 	LLVMValueRef bits;
 
 	instrument_before(in, call);
 	bits = mask_bits(in, mask);
-	for (unsigned lane = 0; bits && lane < lanes; lane++) {
+	for (unsigned lane = 0; lane < lanes; lane++) {
 		LLVMValueRef index = LLVMConstInt(in->i32, lane, false);
 		LLVMValueRef shift = LLVMConstInt(in->i64, lane, false);
 		LLVMValueRef pointer, bit;
-		struct access access = { .instruction = call };
+		struct access access = { .instruction = call, .flags = flags };
 
 		instrument_before(in, call);
 		pointer = LLVMBuildExtractElement(in->builder, pointers, index, "");
 		bit = LLVMBuildAnd(in->builder, LLVMBuildLShr(in->builder, bits, shift, ""),
 				   LLVMConstInt(in->i64, 1, false), "");
 		access.pointer = access.base = pointer;
-		helper_write_mask(in, &access, element_size(in, vector), bit);
+		helper_lanes(in, &access, element_size(in, vector), bit);
 	}
-}
-
-static void load_of(struct instrumenter *in, LLVMValueRef call, LLVMValueRef pointer,
-		    LLVMTypeRef type)
-{
-	struct access access = {
-		.instruction = call,
-		.pointer = pointer,
-		.base = access_base(pointer),
-		.size = access_size(in, type),
-	};
-
-	if (!access_is_ordinary(access.base))
-		helper_load(in, &access);
 }
 
 static void store_of(struct instrumenter *in, LLVMValueRef call, LLVMValueRef pointer,
@@ -189,51 +176,70 @@ static bool masked_intrinsic(struct instrumenter *in, LLVMValueRef call, const c
 	LLVMValueRef first = LLVMGetOperand(call, 0);
 
 	if (starts(name, "llvm.masked.store"))
-		masked_store(in, call, LLVMGetOperand(call, 1), LLVMGetOperand(call, 3),
-			     LLVMTypeOf(first), 0);
+		masked_access(in, call, LLVMGetOperand(call, 1), LLVMGetOperand(call, 3),
+			      LLVMTypeOf(first), 0);
 	else if (starts(name, "llvm.masked.compressstore"))
-		compress_store(in, call);
+		packed_access(in, call, LLVMGetOperand(call, 1), LLVMGetOperand(call, 2),
+			      LLVMTypeOf(first), 0);
 	else if (starts(name, "llvm.masked.scatter"))
-		scatter(in, call, LLVMGetOperand(call, 1), LLVMGetOperand(call, 3),
-			LLVMTypeOf(first));
-	else if (starts(name, "llvm.masked.load") || starts(name, "llvm.masked.expandload"))
-		load_of(in, call, first, LLVMTypeOf(call));
+		lanes_at(in, call, LLVMGetOperand(call, 1), LLVMGetOperand(call, 3),
+			 LLVMTypeOf(first), 0);
+	else if (starts(name, "llvm.masked.gather"))
+		lanes_at(in, call, first, LLVMGetOperand(call, 2), LLVMTypeOf(call), PERDURE_READ);
+	else if (starts(name, "llvm.masked.load"))
+		masked_access(in, call, first, LLVMGetOperand(call, 2), LLVMTypeOf(call),
+			      PERDURE_READ);
+	else if (starts(name, "llvm.masked.expandload"))
+		packed_access(in, call, first, LLVMGetOperand(call, 1), LLVMTypeOf(call),
+			      PERDURE_READ);
 	else if (starts(name, "llvm.x86.avx.maskstore") || starts(name, "llvm.x86.avx2.maskstore"))
-		masked_store(in, call, first, LLVMGetOperand(call, 1),
-			     LLVMTypeOf(LLVMGetOperand(call, 2)), 0);
+		masked_access(in, call, first, LLVMGetOperand(call, 1),
+			      LLVMTypeOf(LLVMGetOperand(call, 2)), 0);
 	else if (starts(name, "llvm.x86.avx.maskload") || starts(name, "llvm.x86.avx2.maskload"))
-		load_of(in, call, first, LLVMTypeOf(call));
+		masked_access(in, call, first, LLVMGetOperand(call, 1), LLVMTypeOf(call),
+			      PERDURE_READ);
 	else if (starts(name, "llvm.x86.sse2.maskmov.dqu"))
-		masked_store(in, call, LLVMGetOperand(call, 2), LLVMGetOperand(call, 1),
-			     LLVMTypeOf(first), PERDURE_NONTEMPORAL);
+		masked_access(in, call, LLVMGetOperand(call, 2), LLVMGetOperand(call, 1),
+			      LLVMTypeOf(first), PERDURE_NONTEMPORAL);
 	else
 		return false;
 	return true;
 }
 
-/* llvm.x86.avx512.*scatter*(base, mask, index vector, value, scale) */
-static bool x86_scatter(struct instrumenter *in, LLVMValueRef call)
+/* x86's own scatters and gathers: base plus scaled indices. */
+static void indexed_lanes(struct instrumenter *in, LLVMValueRef call, LLVMValueRef base,
+			  LLVMValueRef mask, LLVMValueRef index, LLVMTypeRef vector, uint32_t flags)
 {
-	LLVMValueRef index = LLVMGetOperand(call, 2), value = LLVMGetOperand(call, 3), pointers;
-	LLVMTypeRef vector = LLVMTypeOf(value), wide;
-	unsigned lanes = LLVMGetVectorSize(vector);
-	LLVMValueRef scale, scales[64];
+	unsigned count = LLVMGetVectorSize(LLVMTypeOf(index));
+	unsigned lanes = LLVMGetVectorSize(vector) < count ? LLVMGetVectorSize(vector) : count;
+	LLVMTypeRef wide = LLVMVectorType(in->i64, count);
+	/* The scale is an immediate. */
+	uint64_t factor = LLVMConstIntGetZExtValue(LLVMGetOperand(call, 4));
+	LLVMValueRef scales[64];
 
-	if (LLVMGetVectorSize(LLVMTypeOf(index)) < lanes)
-		lanes = LLVMGetVectorSize(LLVMTypeOf(index));
-	wide = LLVMVectorType(in->i64, LLVMGetVectorSize(LLVMTypeOf(index)));
+	for (unsigned i = 0; i < count; i++)
+		scales[i] = LLVMConstInt(in->i64, factor, false);
 	instrument_before(in, call);
 	if (LLVMGetElementType(LLVMTypeOf(index)) != in->i64)
 		index = LLVMBuildSExt(in->builder, index, wide, "");
-	/* The scale is an immediate. */
-	scale = LLVMConstInt(in->i64, LLVMConstIntGetZExtValue(LLVMGetOperand(call, 4)), false);
-	for (unsigned i = 0; i < LLVMGetVectorSize(wide); i++)
-		scales[i] = scale;
-	index = LLVMBuildMul(in->builder, index, LLVMConstVector(scales, LLVMGetVectorSize(wide)),
-			     "");
-	pointers = LLVMBuildGEP2(in->builder, in->i8, LLVMGetOperand(call, 0), &index, 1, "");
-	scatter(in, call, pointers, LLVMGetOperand(call, 1),
-		LLVMVectorType(LLVMGetElementType(vector), lanes));
+	index = LLVMBuildMul(in->builder, index, LLVMConstVector(scales, count), "");
+	lanes_at(in, call, LLVMBuildGEP2(in->builder, in->i8, base, &index, 1, ""), mask,
+		 LLVMVectorType(LLVMGetElementType(vector), lanes), flags);
+}
+
+/* …scatter…(base, mask, indices, value, scale), …gather…(unchosen, base, indices, mask, scale) */
+static bool scatter_or_gather(struct instrumenter *in, LLVMValueRef call, const char *name)
+{
+	if (!starts(name, "llvm.x86.avx"))
+		return false;
+	if (strstr(name, ".scatter"))
+		indexed_lanes(in, call, LLVMGetOperand(call, 0), LLVMGetOperand(call, 1),
+			      LLVMGetOperand(call, 2), LLVMTypeOf(LLVMGetOperand(call, 3)), 0);
+	else if (strstr(name, ".gather") && !strstr(name, "gatherpf"))
+		indexed_lanes(in, call, LLVMGetOperand(call, 1), LLVMGetOperand(call, 3),
+			      LLVMGetOperand(call, 2), LLVMTypeOf(call), PERDURE_READ);
+	else
+		return false;
 	return true;
 }
 
@@ -291,9 +297,7 @@ static bool x86_intrinsic(struct instrumenter *in, LLVMValueRef call, const char
 				 stores[i].flags);
 			return true;
 		}
-	if (starts(name, "llvm.x86.avx512") && strstr(name, ".scatter"))
-		return x86_scatter(in, call);
-	return masked_intrinsic(in, call, name);
+	return scatter_or_gather(in, call, name);
 }
 
 /* ---- everything else ---- */
@@ -360,8 +364,6 @@ static void unknown(struct instrumenter *in, LLVMValueRef call, const char *name
 	LLVMValueRef pointer;
 	char *text;
 
-	if (starts(name, "llvm.x86.") && (strstr(name, "gather") || strstr(name, ".load")))
-		return; /* a gather's lanes are read: no store is lost */
 	for (unsigned i = 0; i < sizeof(harmless) / sizeof(*harmless); i++)
 		if (starts(name, harmless[i]))
 			return;
@@ -373,7 +375,7 @@ static void unknown(struct instrumenter *in, LLVMValueRef call, const char *name
 	free(text);
 }
 
-bool instrument_intrinsic(struct instrumenter *in, LLVMValueRef call)
+void instrument_intrinsic(struct instrumenter *in, LLVMValueRef call)
 {
 	const char *name = LLVMGetValueName(LLVMGetCalledValue(call));
 
@@ -385,5 +387,4 @@ bool instrument_intrinsic(struct instrumenter *in, LLVMValueRef call)
 		bulk(in, call, "__perdure_memset");
 	else if (!masked_intrinsic(in, call, name) && !x86_intrinsic(in, call, name))
 		unknown(in, call, name);
-	return true;
 }

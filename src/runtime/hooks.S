@@ -46,7 +46,7 @@
 	hook	__perdure_store, hook_store, %rcx
 	hook	__perdure_write_begin, hook_write_begin, %rcx
 	hook	__perdure_write_end, hook_write_end, %r8
-	hook	__perdure_write_mask, hook_write_mask, %r8
+	hook	__perdure_lanes, hook_lanes, %r8
 	hook	__perdure_flush, hook_flush, %rdx
 	hook	__perdure_fence, hook_fence, %rsi
 	hook	__perdure_unknown, hook_unknown, %rdx

@@ -242,8 +242,19 @@ void hook_abandon_writes(void)
 	}
 }
 
-void hook_write_mask(void *p, uint64_t element, uint64_t mask, uint32_t flags,
-		     const struct frame *frame)
+static void lanes_part(char *p, uint64_t size, uint32_t flags, const struct frame *frame)
+{
+	if (!in_window(p) || !size)
+		return;
+	if (!(flags & PERDURE_READ))
+		event_write(p, size, flags, frame);
+	else if (size > PERDURE_SIZE_MASK)
+		event_load(p, size, frame);
+	else if (runtime_wants_loads)
+		hook_load(p, (flags & ~PERDURE_READ) | size, frame);
+}
+
+void hook_lanes(void *p, uint64_t element, uint64_t mask, uint32_t flags, const struct frame *frame)
 {
 	while (mask) {
 		unsigned first = __builtin_ctzll(mask), count;
@@ -251,8 +262,7 @@ void hook_write_mask(void *p, uint64_t element, uint64_t mask, uint32_t flags,
 		char *start = (char *)p + first * element;
 
 		count = rest ? __builtin_ctzll(rest) : 64;
-		if (in_window(start))
-			event_write(start, count * element, flags, frame);
+		lanes_part(start, count * element, flags, frame);
 		if (first + count >= 64)
 			break;
 		mask &= ~0ull << (first + count);

@@ -14,8 +14,8 @@ HIDDEN void hook_write_begin(void *p, uint64_t size, uint32_t descriptor,
 			     const struct frame *frame);
 HIDDEN void hook_write_end(void *p, uint64_t size, uint32_t descriptor, uint32_t done,
 			   const struct frame *frame);
-HIDDEN void hook_write_mask(void *p, uint64_t element, uint64_t mask, uint32_t flags,
-			    const struct frame *frame);
+HIDDEN void hook_lanes(void *p, uint64_t element, uint64_t mask, uint32_t flags,
+		       const struct frame *frame);
 HIDDEN void hook_flush(const void *p, uint32_t kind, const struct frame *frame);
 HIDDEN void hook_fence(uint32_t kind, const struct frame *frame);
 /* The instruction between begin and end was left by a jump. */

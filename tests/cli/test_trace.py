@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The compile front-end, event by event: every access of the source, and none that is not there."""
 
+import pathlib
 import re
 import unittest
 
@@ -46,11 +47,38 @@ int main(int argc, char **argv)
 }
 """
 
+# Lanes that are not chosen are not accessed.
+LANES = r"""
+#include "pm.h"
+#include <immintrin.h>
+int main(int argc, char **argv)
+{
+    char *p = pm_map(argv);
+    __m512i far = _mm512_setr_epi32(0, 64, 128, 192, 256, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+    __m128i near = _mm_setr_epi32(0, 64, 128, 192);
+    volatile __m512i wide, none = _mm512_setzero_si512();
+    volatile __m128i four;
+    volatile __m256 eight;
+    char buffer[16];
+    void *to = buffer;
+    const void *from = p;
+    long n = 7;
+    wide = _mm512_maskz_loadu_epi32(0x000f, p);                            // load 16
+    wide = _mm512_maskz_expandloadu_epi32(0x8080, p);                      // load 8
+    wide = _mm512_mask_i32gather_epi32(none, 0x0005, far, p, 1);           // load 4, load 4
+    four = _mm_i32gather_epi32((int *)p, near, 1);                         // load 4, load 4, load 4, load 4
+    eight = _mm256_maskload_ps((float *)p, _mm256_setr_epi32(-1, -1, 0, 0, 0, 0, 0, -1)); // load 8, load 4
+    __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(n) :: "memory"); // load 7 bulk asm
+    _mm512_mask_storeu_epi32(p, 0x0003, wide);                             // store 8
+    return argc > 9 ? ((char *)&four)[0] + ((char *)&eight)[0] : 0;
+}
+"""
+
 
 class Events(TestCase):
-    def expected(self):
+    def expected(self, source):
         events = []
-        for number, line in enumerate(SOURCE.splitlines(), 1):
+        for number, line in enumerate(source.splitlines(), 1):
             comment = re.search(r"// (.*)", line)
             if comment:
                 events += [(number, event) for event in comment[1].split(", ")]
@@ -65,13 +93,20 @@ class Events(TestCase):
                 events.append((int(match[3]), " ".join([match[1], *words])))
         return events
 
-    def test_every_access_and_no_other(self):
-        self.write("prog.c", SOURCE)
+    def check(self, source, *flags):
+        self.write("prog.c", source)
         for level in ("-O0", "-O1", "-O2", "-O3"):
-            self.compile(level, "-Wno-unused-result", "-I", PROGRAMS, "prog.c", "-o", "prog")
+            self.compile(level, "-Wno-unused-result", *flags, "-I", PROGRAMS, "prog.c", "-o", "prog")
             self.run_tool("run", "--quiet", "--pm", "pool", "--trace", "events", "./prog", "pool",
                           status=None)
-            self.assertEqual(self.seen(), self.expected(), level)
+            self.assertEqual(self.seen(), self.expected(source), level)
+
+    def test_every_access_and_no_other(self):
+        self.check(SOURCE)
+
+    @unittest.skipUnless("avx512bw" in pathlib.Path("/proc/cpuinfo").read_text(), "needs AVX-512")
+    def test_lanes(self):
+        self.check(LANES, "-mavx512f", "-mavx512vl", "-mavx512bw", "-mavx2")
 
 
 if __name__ == "__main__":
