@@ -33,9 +33,7 @@ static uint32_t add_image(struct session *session, int32_t same_modules_as, pid_
 	bool locked = spin_lock(&session->lock, thread_owner());
 	uint32_t index = free_image(session);
 	struct session_image *image = &session->image[index];
-	ssize_t length = readlink("/proc/self/exe", image->program, SESSION_PATH - 1);
 
-	image->program[length > 0 ? length : 0] = 0;
 	image->pid = pid;
 	image->ended = false;
 	image->modules_of = same_modules_as < 0 ? index : (uint32_t)same_modules_as;

@@ -48,8 +48,6 @@ static void *map_session(int fd)
 static void lay_out(struct session *session)
 {
 	memcpy(session->magic, MAGIC, sizeof(MAGIC));
-	session->size = session_size;
-	session->coordinator = getpid();
 	session->stacks.slot = place(at_stack_slots);
 	session->stacks.word = place(at_stack_words);
 	session->raw.slot = place(at_raw_slots);

@@ -38,7 +38,6 @@ struct session_image {
 	int32_t pid;
 	uint32_t modules_of; /* the image whose modules describe this one: itself but after fork */
 	bool ended;
-	char program[SESSION_PATH];
 };
 
 struct session_module {
@@ -88,8 +87,6 @@ struct session_options {
 
 struct session {
 	char magic[16];
-	uint64_t size;
-	int32_t coordinator;
 	struct session_options options;
 
 	uint32_t lock; /* images, modules, files, ranges, threads, limits */
