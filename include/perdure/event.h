@@ -9,7 +9,7 @@
 #ifndef PERDURE_EVENT_H
 #define PERDURE_EVENT_H
 
-#define PERDURE_ABI_VERSION 1
+#define PERDURE_ABI_VERSION 2
 #define PERDURE_NOTE_NAME "Perdure"
 #define PERDURE_NOTE_TYPE 1
 
@@ -62,15 +62,22 @@ enum perdure_fence {
  * preserve_most, so they are not callable from ordinary C):
  *
  *   __perdure_load(p, descriptor)                    before the program's own load
- *   __perdure_store(p, value, descriptor)            instead of a store of 1, 2, 4 or 8 bytes
+ *   __perdure_store(p, value, descriptor, place)     instead of a store of 1, 2, 4 or 8 bytes
  *   __perdure_write_begin(p, size, descriptor)       before any other instruction that stores …
- *   __perdure_write_end(p, size, descriptor, done)   … and after it; done is 0 for a failed CAS
+ *   __perdure_write_end(p, size, descriptor, done, place)
+ *                                                    … and after it; done is 0 for a failed CAS
  *   __perdure_lanes(p, element, mask, flags)         vector lanes under a mask, or a range
  *   __perdure_flush(p, kind)                         instead of the flush
  *   __perdure_fence(kind)                            before the fence
  *   __perdure_unknown(text, p)                       before an instruction nobody understands
  *
- * Ordinary C functions: __perdure_memcpy, __perdure_memmove, __perdure_memset.
+ * Ordinary C functions: __perdure_memcpy, __perdure_memmove, __perdure_memset, with a place as
+ * fourth argument.
+ *
+ * A place says which structures the target lies in, innermost first: for each a 32-bit offset and a
+ * name ("struct node"), ended by an offset with an empty name. Null if that is not known.
+ *
+ * Functions start with a 5-byte nop (behind an endbr64), where the runtime can put a jump.
  * Inline code also touches the thread-local __perdure_inline: see struct below.
  */
 struct perdure_inline {

@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "drive/plugins.h"
+#include "report/types.h"
+
 /* ---- what each option does ---- */
 
 /* Returns null, or what is wrong with the value. */
@@ -71,6 +74,76 @@ static const char *set_disable(struct options *options, const char *value)
 	return switch_kind(options, value, false);
 }
 
+static const char *set_lib_model(struct options *options, const char *value)
+{
+	if (options->lib_models == OPTIONS_FILES)
+		return "too many of them";
+	options->lib_model[options->lib_models++] = value;
+	return NULL;
+}
+
+static const char *add_name(const char *value, char (*names)[SESSION_PATH], uint32_t *count)
+{
+	if (*count == SESSION_GLOBS)
+		return "too many of them";
+	if (!*value || strlen(value) >= SESSION_PATH)
+		return "must be a name";
+	strcpy(names[(*count)++], value);
+	return NULL;
+}
+
+static const char *set_trust_lib(struct options *options, const char *value)
+{
+	return add_name(value, options->session.trusted_glob, &options->session.trusted);
+}
+
+static const char *set_tx_only(struct options *options, const char *value)
+{
+	return add_name(types_bare_name(value), options->session.tx_only_name,
+			&options->session.tx_only);
+}
+
+static const char *set_plugin(struct options *options, const char *value)
+{
+	static char error[512];
+
+	options->plugins = true;
+	return plugins_load(value, error, sizeof(error)) < 0 ? error : NULL;
+}
+
+static const char *set_sarif(struct options *options, const char *value)
+{
+	options->sarif = value;
+	return NULL;
+}
+
+static const char *set_junit(struct options *options, const char *value)
+{
+	options->junit = value;
+	return NULL;
+}
+
+static const char *set_suppress(struct options *options, const char *value)
+{
+	if (options->suppressions == OPTIONS_FILES)
+		return "too many of them";
+	options->suppress[options->suppressions++] = value;
+	return NULL;
+}
+
+static const char *set_gen_suppressions(struct options *options, const char *value)
+{
+	(void)value;
+	options->gen_suppressions = true;
+	return NULL;
+}
+
+static const char *set_baseline(struct options *options, const char *value)
+{
+	options->baseline = value;
+	return NULL;
+}
+
 static const char *set_json(struct options *options, const char *value)
 {
 	options->json = value;
@@ -80,7 +153,6 @@ static const char *set_json(struct options *options, const char *value)
 static const char *set_trace(struct options *options, const char *value)
 {
 	options->trace = value;
-	options->session.trace = true;
 	return NULL;
 }
 
@@ -159,8 +231,23 @@ static const struct option {
 	{ "--model", "M", set_model, "px86 (default) or eadr: caches are persistent" },
 	{ "--enable", "KIND", set_enable, "also report this kind of finding" },
 	{ "--disable", "KIND", set_disable, "do not report this kind of finding" },
+	{ "--lib-model", "FILE", set_lib_model,
+	  "what the functions of a library do (docs/models.md); may be repeated" },
+	{ "--trust-lib", "GLOB", set_trust_lib,
+	  "do not judge what libraries of this name do (prebuilt PMDK is trusted anyway)" },
+	{ "--tx-only", "STRUCT", set_tx_only,
+	  "a structure that may only be changed in a transaction that has logged it" },
+	{ "--plugin", "SO", set_plugin, "a checker of your own (docs/plugins.md); may be repeated" },
+	{ "--suppress", "FILE", set_suppress,
+	  "leave out the findings that this file describes; may be repeated" },
+	{ "--gen-suppressions", NULL, set_gen_suppressions,
+	  "print blocks for --suppress, one a finding, on standard output" },
+	{ "--baseline", "FILE", set_baseline,
+	  "an earlier JSON result: only findings that are new count" },
 	{ "--json", "FILE", set_json,
 	  "write the result as JSON (- is standard output, %p becomes the process number)" },
+	{ "--sarif", "FILE", set_sarif, "the same as SARIF 2.1.0, for code-scanning services" },
+	{ "--junit", "FILE", set_junit, "the same as JUnit XML, one test case a kind" },
 	{ "--trace", "FILE", set_trace, "write every event on PM, as text" },
 	{ "--timeout", "S", set_timeout, "end the program after S seconds of CPU time" },
 	{ "--max-time", "S", set_max_time, "end the program after S seconds" },

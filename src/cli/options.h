@@ -8,10 +8,17 @@
 
 #include "session/session.h"
 
+enum { OPTIONS_FILES = 64 };
+
 struct options {
 	struct session_options session; /* what the target's runtime needs */
-	const char *json;
+	const char *json, *sarif, *junit;
 	const char *trace;
+	const char *baseline;
+	const char *lib_model[OPTIONS_FILES], *suppress[OPTIONS_FILES];
+	unsigned lib_models, suppressions;
+	bool gen_suppressions;
+	bool plugins; /* some are loaded */
 	double max_time;  /* seconds of wall time, 0: none */
 	long timeout;     /* CPU seconds of one execution, 0: none */
 	long max_memory;  /* MiB, 0: none */

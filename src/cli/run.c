@@ -15,49 +15,58 @@
 
 #include "checkers/checkers.h"
 #include "cli/commands.h"
+#include "cli/models.h"
 #include "cli/options.h"
+#include "drive/listener.h"
 #include "drive/target.h"
-#include "report/trace.h"
+#include "report/baseline.h"
+#include "report/suppress.h"
 #include "report/write.h"
 #include "session/watch.h"
 
 /* ---- before ---- */
 
-/* The events go to a file of their own first; it becomes text at the end. */
-static bool prepare_trace(struct options *options)
+/* Files that the options name are read before anything runs. Messages are on standard error. */
+static bool read_inputs(const struct options *options)
 {
-	char *path = options->session.trace_path;
-	int fd;
+	char error[1024];
 
-	if (!options->trace)
-		return true;
-	snprintf(path, SESSION_PATH, "%s/perdure-trace-XXXXXX",
-		 getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
-	fd = mkstemp(path);
-	if (fd < 0) {
-		fprintf(stderr, "perdure: cannot create %s: %s\n", path, strerror(errno));
+	for (unsigned i = 0; i < options->suppressions; i++)
+		if (suppress_read(options->suppress[i], error, sizeof(error)) < 0) {
+			fprintf(stderr, "perdure: %s\n", error);
+			return false;
+		}
+	if (options->baseline && baseline_read(options->baseline, error, sizeof(error)) < 0) {
+		fprintf(stderr, "perdure: --baseline %s: %s\n", options->baseline, error);
 		return false;
 	}
-	close(fd);
 	return true;
 }
 
-static struct session *prepare(struct options *options, int *fd)
+/* Returns 0, or the status to end with. */
+static int prepare(struct options *options, int *fd, struct session **result)
 {
 	struct session *session;
-	char error[256];
+	char error[1024];
+	int status;
 
-	if (!prepare_trace(options))
-		return NULL;
+	if (!read_inputs(options))
+		return EXIT_BAD_USAGE;
 	session = session_create(fd, error, sizeof(error));
 	if (!session) {
 		fprintf(stderr, "perdure: %s\n", error);
-		return NULL;
+		return EXIT_CANNOT_WORK;
 	}
 	session->options = options->session;
 	session->lines.model = options->session.model;
+	status = models_load(&session->library, options);
+	if (status)
+		return status;
 	checkers_start(session);
-	return session;
+	if (!listener_start(session, options->trace, options->plugins))
+		return EXIT_CANNOT_WORK;
+	*result = session;
+	return 0;
 }
 
 /* ---- after ---- */
@@ -110,27 +119,32 @@ static char *expand_path(const char *path, pid_t pid)
 	return result;
 }
 
-static bool write_reports(const struct options *options, const struct result *result,
-			  struct session *session, pid_t pid)
+static bool write_file(const char *option, int (*writer)(const char *, const struct result *),
+		       const struct result *result, pid_t pid)
 {
+	char *path;
 	bool written = true;
 
-	if (options->json) {
-		char *path = expand_path(options->json, pid);
-
-		errno = EBADF;
-		if ((strcmp(path, "-") == 0 && target_stdout_closed()) ||
-		    write_json(path, result) < 0) {
-			fprintf(stderr, "perdure: cannot write %s: %s\n", path, strerror(errno));
-			written = false;
-		}
-		free(path);
-	}
-	if (options->trace &&
-	    trace_to_text(options->session.trace_path, options->trace, session) < 0) {
-		fprintf(stderr, "perdure: cannot write %s: %s\n", options->trace, strerror(errno));
+	if (!option)
+		return true;
+	path = expand_path(option, pid);
+	errno = EBADF;
+	if ((strcmp(path, "-") == 0 && target_stdout_closed()) || writer(path, result) < 0) {
+		fprintf(stderr, "perdure: cannot write %s: %s\n", path, strerror(errno));
 		written = false;
 	}
+	free(path);
+	return written;
+}
+
+static bool write_reports(const struct options *options, const struct result *result, pid_t pid)
+{
+	bool written = write_file(options->json, write_json, result, pid);
+
+	written &= write_file(options->sarif, write_sarif, result, pid);
+	written &= write_file(options->junit, write_junit, result, pid);
+	if (options->gen_suppressions)
+		written &= suppress_print(stdout, result) == 0;
 	if (!options->quiet && write_text(stderr, result, isatty(STDERR_FILENO)) < 0)
 		written = false;
 	if (options->stats)
@@ -138,17 +152,31 @@ static bool write_reports(const struct options *options, const struct result *re
 	return written;
 }
 
+static bool any_counts(const struct result *result)
+{
+	for (size_t i = 0; i < result->findings; i++)
+		if (finding_counts(&result->finding[i]))
+			return true;
+	return false;
+}
+
 /* Judges what is left, reports, and says with what status to end. */
 static int finish(const struct options *options, struct session *session, int session_fd,
 		  struct result *result, const char *budget, pid_t pid)
 {
-	bool empty, written;
+	bool empty, heard, written;
 	struct stat status;
 
 	if (fstat(session_fd, &status) == 0)
 		result->session_bytes = status.st_blocks * 512ull;
 	session_judge_rest(session);
+	heard = listener_finish(session);
+	if (!heard)
+		fprintf(stderr, "perdure: cannot write %s\n", options->trace);
 	result_collect(result, session);
+	suppress_apply(result);
+	baseline_apply(result);
+	result->has_baseline = options->baseline;
 	result->complete = !budget;
 	if (budget) {
 		char text[128];
@@ -159,12 +187,10 @@ static int finish(const struct options *options, struct session *session, int se
 	empty = explain_emptiness(session, result->command[0]);
 	if (empty)
 		result->complete = false;
-	written = write_reports(options, result, session, pid);
-	if (options->trace)
-		unlink(options->session.trace_path);
+	written = write_reports(options, result, pid) && heard;
 	if (!written)
 		return EXIT_CANNOT_WORK;
-	if (result->findings)
+	if (any_counts(result))
 		return options->error_status ? options->error_status : EXIT_FINDINGS;
 	if (budget)
 		return EXIT_BUDGET;
@@ -187,7 +213,7 @@ int command_run(char **words)
 	struct options options;
 	struct result result = { .engine = "run" };
 	double started = target_now();
-	int fd;
+	int fd, status;
 
 	if (options_parse(&options, words, true))
 		return EXIT_BAD_USAGE;
@@ -195,13 +221,12 @@ int command_run(char **words)
 		print_run_help();
 		return EXIT_NOTHING_FOUND;
 	}
-	session = prepare(&options, &fd);
-	if (!session)
-		return EXIT_CANNOT_WORK;
+	status = prepare(&options, &fd, &session);
+	if (status)
+		return status;
 	limits = (struct target_limits){ options.max_time, options.timeout, options.max_memory };
 	if (!target_run(options.command, fd, options.session.heap, &limits, &end)) {
-		if (options.trace)
-			unlink(options.session.trace_path);
+		listener_finish(session);
 		return EXIT_CANNOT_WORK;
 	}
 	result.command = options.command;
@@ -289,9 +314,9 @@ int command_watch(char **words)
 	fcntl(channel, F_SETFD, FD_CLOEXEC);
 	if (options_parse(&options, options_split(text), false))
 		return EXIT_BAD_USAGE;
-	session = prepare(&options, &fd);
-	if (!session)
-		return EXIT_CANNOT_WORK;
+	status = prepare(&options, &fd, &session);
+	if (status)
+		return status;
 	command[0] = program_of(pid);
 	result.command = command;
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", getpid(), fd);

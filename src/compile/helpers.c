@@ -228,21 +228,24 @@ static void store_name(struct instrumenter *in, const struct access *access, LLV
 
 void helper_store(struct instrumenter *in, const struct access *access, LLVMValueRef value)
 {
-	LLVMTypeRef type = LLVMTypeOf(value), types[3] = { in->pointer, in->pointer, type };
-	LLVMValueRef function, arguments[3] = { access->pointer, access->base, value };
+	LLVMTypeRef type = LLVMTypeOf(value);
+	LLVMTypeRef types[4] = { in->pointer, in->pointer, type, in->pointer };
+	LLVMValueRef function, arguments[4] = { access->pointer, access->base, value,
+						place_of(in, access->pointer) };
 	struct helper helper;
 	char name[128];
 
 	store_name(in, access, type, name, sizeof(name));
-	function = begin_helper(in, &helper, name, in->void_type, types, 3);
+	function = begin_helper(in, &helper, name, in->void_type, types, 4);
 	if (!function) {
 		LLVMValueRef pointer = LLVMGetParam(helper.function, 0);
 		uint32_t size = LLVMConstIntGetZExtValue(access->size);
-		LLVMValueRef hook[3] = { pointer, NULL, constant32(in, access->flags | size) };
+		LLVMValueRef hook[4] = { pointer, NULL, constant32(in, access->flags | size),
+					 LLVMGetParam(helper.function, 3) };
 
 		branch_on(in, &helper, build_window_test(in, LLVMGetParam(helper.function, 1)));
 		hook[1] = as_i64(in, LLVMGetParam(helper.function, 2));
-		call_hook(in, "__perdure_store", hook, 3);
+		call_hook(in, "__perdure_store", hook, 4);
 		to_other(in, &helper);
 		copy_store_properties(
 			in, access->instruction,
@@ -250,16 +253,17 @@ void helper_store(struct instrumenter *in, const struct access *access, LLVMValu
 		function = end_helper(in, &helper);
 	}
 	instrument_before(in, access->instruction);
-	call_helper(in, function, arguments, 3);
+	call_helper(in, function, arguments, 4);
 	LLVMInstructionEraseFromParent(access->instruction);
 }
 
 static void call_write_helper(struct instrumenter *in, const struct access *access,
 			      const char *hook_name, LLVMValueRef done)
 {
-	LLVMTypeRef types[4] = { in->pointer, in->pointer, in->i64, in->i32 };
-	unsigned count = done ? 4 : 3;
-	LLVMValueRef arguments[4] = { access->pointer, access->base, access->size, done };
+	LLVMTypeRef types[5] = { in->pointer, in->pointer, in->i64, in->i32, in->pointer };
+	unsigned count = done ? 5 : 3;
+	LLVMValueRef arguments[5] = { access->pointer, access->base, access->size, done,
+				      place_of(in, access->pointer) };
 	LLVMValueRef function;
 	struct helper helper;
 	char name[96];
@@ -267,12 +271,14 @@ static void call_write_helper(struct instrumenter *in, const struct access *acce
 	snprintf(name, sizeof(name), "__perdure.%s.%x", hook_name + 10, access->flags);
 	function = begin_helper(in, &helper, name, in->void_type, types, count);
 	if (!function) {
-		LLVMValueRef hook[4] = { LLVMGetParam(helper.function, 0),
+		LLVMValueRef hook[5] = { LLVMGetParam(helper.function, 0),
 					 LLVMGetParam(helper.function, 2),
 					 constant32(in, access->flags) };
 
-		if (done)
+		if (done) {
 			hook[3] = LLVMGetParam(helper.function, 3);
+			hook[4] = LLVMGetParam(helper.function, 4);
+		}
 		branch_on(in, &helper, build_window_test(in, LLVMGetParam(helper.function, 1)));
 		call_hook(in, hook_name, hook, count);
 		to_other(in, &helper);
@@ -418,16 +424,18 @@ void helper_bulk(struct instrumenter *in, LLVMValueRef call, const char *runtime
 {
 	LLVMValueRef target = LLVMGetOperand(call, 0), second = LLVMGetOperand(call, 1);
 	bool is_set = LLVMGetTypeKind(LLVMTypeOf(second)) == LLVMIntegerTypeKind;
-	LLVMTypeRef types[3] = { in->pointer, is_set ? in->i8 : in->pointer, in->i64 };
-	LLVMTypeRef real_types[3] = { in->pointer, is_set ? in->i32 : in->pointer, in->i64 };
-	LLVMTypeRef real_type = LLVMFunctionType(in->pointer, real_types, 3, false);
-	LLVMValueRef arguments[3] = { target, second, LLVMGetOperand(call, 2) };
+	LLVMTypeRef types[4] = { in->pointer, is_set ? in->i8 : in->pointer, in->i64, in->pointer };
+	LLVMTypeRef real_types[4] = { in->pointer, is_set ? in->i32 : in->pointer, in->i64,
+				      in->pointer };
+	LLVMTypeRef real_type = LLVMFunctionType(in->pointer, real_types, 4, false);
+	LLVMValueRef arguments[4] = { target, second, LLVMGetOperand(call, 2),
+				      place_of(in, target) };
 	LLVMValueRef function;
 	struct helper helper;
 	char name[64];
 
 	snprintf(name, sizeof(name), "__perdure.bulk.%s", runtime_function + 10);
-	function = begin_helper(in, &helper, name, in->void_type, types, 3);
+	function = begin_helper(in, &helper, name, in->void_type, types, 4);
 	if (!function) {
 		LLVMValueRef p[3] = { LLVMGetParam(helper.function, 0),
 				      LLVMGetParam(helper.function, 1),
@@ -440,10 +448,11 @@ void helper_bulk(struct instrumenter *in, LLVMValueRef call, const char *runtime
 		if (!is_set)
 			test = LLVMBuildOr(in->builder, test, build_window_test(in, p[1]), "");
 		branch_on(in, &helper, test);
-		LLVMValueRef hook[3] = {
-			p[0], is_set ? LLVMBuildZExt(in->builder, p[1], in->i32, "") : p[1], p[2]
-		};
-		LLVMValueRef made = LLVMBuildCall2(in->builder, real_type, real, hook, 3, "");
+		LLVMValueRef hook[4] = { p[0],
+					 is_set ? LLVMBuildZExt(in->builder, p[1], in->i32, "")
+						: p[1],
+					 p[2], LLVMGetParam(helper.function, 3) };
+		LLVMValueRef made = LLVMBuildCall2(in->builder, real_type, real, hook, 4, "");
 
 		LLVMAddCallSiteAttribute(made, LLVMAttributeFunctionIndex,
 					 attribute(in, "nomerge"));
@@ -459,7 +468,7 @@ void helper_bulk(struct instrumenter *in, LLVMValueRef call, const char *runtime
 	instrument_before(in, call);
 	if (LLVMTypeOf(arguments[2]) != in->i64)
 		arguments[2] = LLVMBuildZExt(in->builder, arguments[2], in->i64, "");
-	call_helper(in, function, arguments, 3);
+	call_helper(in, function, arguments, 4);
 	LLVMInstructionEraseFromParent(call);
 }
 

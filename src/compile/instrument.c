@@ -368,12 +368,25 @@ static bool is_wanted(LLVMValueRef function)
 	       !LLVMGetEnumAttributeAtIndex(function, LLVMAttributeFunctionIndex, naked);
 }
 
+/* Room at the start of each function, where the runtime can hook those that a model describes. */
+static void make_hookable(struct instrumenter *in, LLVMValueRef function)
+{
+	static const char name[] = "patchable-function-entry";
+
+	if (!LLVMGetStringAttributeAtIndex(function, LLVMAttributeFunctionIndex, name,
+					   sizeof(name) - 1))
+		LLVMAddAttributeAtIndex(function, LLVMAttributeFunctionIndex,
+					LLVMCreateStringAttribute(in->context, name,
+								  sizeof(name) - 1, "5", 1));
+}
+
 static void instrument_function(struct instrumenter *in, LLVMValueRef function)
 {
 	LLVMValueRef *list = NULL;
 	size_t count = 0, room = 0;
 
 	in->function = function;
+	make_hookable(in, function);
 	instrument_stored(in, function);
 	for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(function); block;
 	     block = LLVMGetNextBasicBlock(block))

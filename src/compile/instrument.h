@@ -59,6 +59,12 @@ bool access_is_stack(LLVMValueRef base);
 
 LLVMValueRef access_size(struct instrumenter *in, LLVMTypeRef type);
 
+/* ---- place.c ---- */
+
+/* A constant that says which structure the pointer leads into, as in event.h; null pointer if
+ * that is not known. */
+LLVMValueRef place_of(struct instrumenter *in, LLVMValueRef pointer);
+
 /* ---- helpers.c: the inline tests, as small functions that are inlined right away ---- */
 
 void helper_load(struct instrumenter *in, const struct access *access);

@@ -613,3 +613,61 @@ void lines_exclude(struct lines *lines, struct lines_thread *thread, uint64_t ad
 		address = line_address(lines, index + 1);
 	}
 }
+
+/* ---- questions ---- */
+
+bool lines_are_excluded(const struct lines *lines, uint64_t address, uint64_t size)
+{
+	uint64_t end = address + size;
+
+	while (address < end) {
+		uint64_t block = (address - lines->base) >> LINES_BLOCK_SHIFT;
+		uint64_t index = line_index(lines, address);
+		uint64_t bytes = bytes_in_range(lines, index, address, end);
+
+		if (!(lines->touched[block] & LINES_EXCLUDED) ||
+		    bytes & ~lines->line[index].excluded)
+			return false;
+		address = line_address(lines, index + 1);
+	}
+	return true;
+}
+
+static enum lines_state store_state(const struct lines *lines, const struct lines_line *line,
+				    const struct lines_store *store)
+{
+	for (uint32_t i = line->flushes; i; i = lines->flush[i].next_in_line)
+		if (flush_covers(&lines->flush[i], store))
+			return LINES_FLUSHED;
+	return LINES_DIRTY;
+}
+
+enum lines_state lines_query(const struct lines *lines, uint64_t address, uint64_t size)
+{
+	const uint64_t per_block = 1ull << LINES_BLOCK_SHIFT;
+	enum lines_state worst = LINES_PERSISTENT;
+	uint64_t end = address + size;
+
+	while (address < end && worst != LINES_DIRTY) {
+		uint64_t block = (address - lines->base) >> LINES_BLOCK_SHIFT;
+		uint64_t index = line_index(lines, address);
+		uint64_t bytes = bytes_in_range(lines, index, address, end);
+		const struct lines_line *line = &lines->line[index];
+
+		if (!(lines->touched[block] & LINES_STORED)) {
+			address = lines->base + (block + 1) * per_block;
+			continue;
+		}
+		for (uint32_t i = line->stores; i; i = lines->store[i].next) {
+			enum lines_state state;
+
+			if (!(lines->store[i].bytes & bytes))
+				continue;
+			state = store_state(lines, line, &lines->store[i]);
+			if (state > worst)
+				worst = state;
+		}
+		address = line_address(lines, index + 1);
+	}
+	return worst;
+}

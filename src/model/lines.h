@@ -159,6 +159,13 @@ void lines_forget(struct lines *lines, struct lines_thread *thread, uint64_t add
 void lines_exclude(struct lines *lines, struct lines_thread *thread, uint64_t address,
 		   uint64_t size, bool exclude);
 
+/* Is every byte of the range declared volatile? */
+bool lines_are_excluded(const struct lines *lines, uint64_t address, uint64_t size);
+
+/* The worst that can be said of any byte of the range. */
+enum lines_state { LINES_PERSISTENT, LINES_FLUSHED, LINES_DIRTY };
+enum lines_state lines_query(const struct lines *lines, uint64_t address, uint64_t size);
+
 /* Releases what a thread holds that left an operation in the middle. */
 void lines_abandon(struct lines *lines, struct lines_thread *thread);
 

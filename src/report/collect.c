@@ -13,6 +13,7 @@
 #include "report/map.h"
 #include "report/source.h"
 #include "report/symbols.h"
+#include "report/types.h"
 
 enum { FINGERPRINT_FRAMES = 3 };
 
@@ -104,9 +105,34 @@ static void describe(struct finding *f)
 		f->message = strdup("overwritten before it was persistent");
 		f->detail = strdup("overwritten here");
 		break;
+	case KIND_DUPLICATE_TX_ADD:
+		f->message = format("%lu byte%s logged here %s in the log of this transaction "
+				    "already, at least in part",
+				    f->size, plural(f->size), f->size == 1 ? "is" : "are");
+		f->detail = strdup("logged before, here");
+		break;
 	default:
-		f->message = strdup("");
+		break;
 	}
+}
+
+static void describe_unlogged(struct finding *f, const struct place *place)
+{
+	const char *inside = f->sites > 1 ? "in a transaction that did not log them"
+					  : "outside of any transaction";
+	const struct frame_info *frame = site_shown(&f->site[0]);
+
+	f->detail = strdup("in the transaction that begins here");
+	if (place)
+		f->message = format("%lu byte%s of %s, which only transactions may change, %s "
+				    "stored %s",
+				    f->size, plural(f->size), place->type,
+				    f->size == 1 ? "is" : "are", inside);
+	else
+		f->message = format("%lu byte%s stored %s", f->size, plural(f->size), inside);
+	if (f->field && frame->line && f->sites > 1)
+		f->fix = format("log %lu byte%s at `%s` before line %u", f->size, plural(f->size),
+				f->field, frame->line);
 }
 
 static void set_roles(struct finding *f)
@@ -117,6 +143,8 @@ static void set_roles(struct finding *f)
 		[KIND_REDUNDANT_FLUSH] = { "flush", "flush" },
 		[KIND_REDUNDANT_FENCE] = { "fence", "fence" },
 		[KIND_OVERWRITE_UNPERSISTED] = { "store", "store" },
+		[KIND_STORE_OUTSIDE_TX] = { "store", "tx" },
+		[KIND_DUPLICATE_TX_ADD] = { "tx", "tx" },
 	};
 
 	for (unsigned i = 0; i < f->sites; i++)
@@ -133,6 +161,15 @@ static void set_object(struct finding *f, const struct session *session)
 	f->offset = f->address - file->base;
 }
 
+static void describe_custom(struct finding *f, const struct session_custom *custom)
+{
+	f->message = strdup(custom->message);
+	f->oracle = custom->oracle;
+	f->correctness = !custom->performance;
+	f->site[0].role = custom->role;
+	f->site[1].role = custom->other_role;
+}
+
 static bool is_store(const struct finding *f)
 {
 	return strcmp(f->site[0].role, "store") == 0;
@@ -147,19 +184,25 @@ static void fill_in(struct finding *f, const struct raw_finding *raw, const stru
 		.count = raw->count,
 		.folded = raw->folded,
 		.sites = raw->other ? 2 : 1,
+		.correctness = kind_info(raw->kind)->correctness,
 	};
 	symbols_resolve(session, raw->stack, &f->site[0]);
 	f->site[0].thread = raw->thread;
 	if (raw->other)
 		symbols_resolve(session, raw->other, &f->site[1]);
 	set_roles(f);
+	if (raw->kind == KIND_CUSTOM)
+		describe_custom(f, &session->custom[raw->custom - 1]);
 	set_object(f, session);
 	if (is_store(f) && f->site[0].frames) {
 		const struct frame_info *frame = site_shown(&f->site[0]);
 
 		f->field = source_target(frame->path, frame->line, frame->column);
 	}
-	describe(f);
+	if (f->kind == KIND_STORE_OUTSIDE_TX)
+		describe_unlogged(f, raw->place ? &session->places.place[raw->place] : NULL);
+	else
+		describe(f);
 }
 
 /* ---- identity ---- */
@@ -176,6 +219,19 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
+static void hash_place(XXH3_state_t *state, const struct site *site, unsigned frames)
+{
+	for (unsigned i = site->shown; i < site->frames && i < site->shown + frames; i++) {
+		const struct frame_info *frame = &site->frame[i];
+		char *text = source_normal(frame->path, frame->line);
+
+		hash_text(state, frame->function);
+		hash_text(state, base_name(frame->file));
+		hash_text(state, text);
+		free(text);
+	}
+}
+
 /* Survives shifted lines: functions, file names and the text of the lines, not their numbers. */
 static uint64_t fingerprint(const struct finding *f)
 {
@@ -184,17 +240,26 @@ static uint64_t fingerprint(const struct finding *f)
 
 	XXH3_64bits_reset(state);
 	hash_text(state, kind_info(f->kind)->name);
+	if (f->oracle) {
+		hash_text(state, f->oracle);
+		hash_text(state, f->message);
+	}
 	for (unsigned s = 0; s < f->sites; s++)
-		for (unsigned i = f->site[s].shown;
-		     i < f->site[s].frames && i < f->site[s].shown + FINGERPRINT_FRAMES; i++) {
-			const struct frame_info *frame = &f->site[s].frame[i];
-			char *text = source_normal(frame->path, frame->line);
+		hash_place(state, &f->site[s], FINGERPRINT_FRAMES);
+	hash = XXH3_64bits_digest(state);
+	XXH3_freeState(state);
+	return hash;
+}
 
-			hash_text(state, frame->function);
-			hash_text(state, base_name(frame->file));
-			hash_text(state, text);
-			free(text);
-		}
+/* The same for a cause: a store whatever happens to it, anything else by kind and callers. */
+static uint64_t cause_fingerprint(const struct finding *f)
+{
+	XXH3_state_t *state = XXH3_createState();
+	uint64_t hash;
+
+	XXH3_64bits_reset(state);
+	hash_text(state, is_store(f) ? "store" : kind_info(f->kind)->name);
+	hash_place(state, &f->site[0], is_store(f) ? 1 : FINGERPRINT_FRAMES);
 	hash = XXH3_64bits_digest(state);
 	XXH3_freeState(state);
 	return hash;
@@ -248,6 +313,7 @@ static uint64_t reading(const struct finding *f, enum reading what)
 			hash_frame(state, site_shown(first));
 	} else {
 		XXH3_64bits_update(state, &f->kind, sizeof(f->kind));
+		hash_text(state, f->oracle ? f->message : "");
 		hash_stack(state, first);
 	}
 	if (what == READING_FINDING && f->sites > 1 && second->frames)
@@ -308,17 +374,59 @@ static void group(struct result *result)
 	map_free(&causes);
 }
 
+/*
+ * Findings by place, so causes come in the order of the source: two with the same text in one
+ * function are told apart by that.
+ */
+static void identify_causes(struct result *result)
+{
+	uint64_t *of_cause = calloc(result->causes + 1, sizeof(*of_cause));
+	struct map seen = { 0 };
+
+	if (!of_cause)
+		abort();
+	for (size_t i = 0; i < result->findings; i++) {
+		struct finding *f = &result->finding[i];
+		uint64_t *known = &of_cause[f->cause];
+
+		if (!*known) {
+			*known = cause_fingerprint(f);
+			while (map_get_or_put(&seen, *known, f->cause) != f->cause)
+				*known += 0x9e3779b97f4a7c15ull;
+		}
+		f->cause_fingerprint = *known;
+	}
+	map_free(&seen);
+	free(of_cause);
+}
+
 /* Most severe first, then most frequent; among equals by place, so that reports are stable. */
 static int by_rank(const void *a, const void *b)
 {
 	const struct finding *x = a, *y = b;
-	bool severe_x = kind_info(x->kind)->correctness, severe_y = kind_info(y->kind)->correctness;
 
-	if (severe_x != severe_y)
-		return severe_x ? -1 : 1;
+	if (x->correctness != y->correctness)
+		return x->correctness ? -1 : 1;
 	if (x->count != y->count)
 		return x->count > y->count ? -1 : 1;
 	return by_place(a, b);
+}
+
+/* In the order of their first findings. */
+static void number_causes(struct result *result)
+{
+	unsigned *number = calloc(result->causes + 1, sizeof(*number)), next = 0;
+
+	if (!number)
+		abort();
+	for (size_t i = 0; i < result->findings; i++) {
+		unsigned *cause = &number[result->finding[i].cause];
+
+		if (!*cause)
+			*cause = ++next;
+		result->finding[i].cause = *cause;
+	}
+	free(number);
 }
 
 static void add_counters(struct result *result, const struct session *session)
@@ -366,6 +474,15 @@ static void add_limits(struct result *result, const struct session *session)
 	if (session->stacks.full)
 		result_limit(result,
 			     "too many different call stacks: some are shown without callers");
+	for (uint32_t i = 0; i < session->options.tx_only; i++)
+		if (!types_exist(session, session->options.tx_only_name[i])) {
+			char *text = format("--tx-only %s: no such structure in the program's debug "
+					    "information",
+					    session->options.tx_only_name[i]);
+
+			result_limit(result, text);
+			free(text);
+		}
 	if (session->images == SESSION_IMAGES)
 		result_limit(result, "too many processes: their mappings were not told apart");
 }
@@ -394,8 +511,10 @@ void result_collect(struct result *result, struct session *session)
 		result->finding[i].fingerprint = fingerprint(&result->finding[i]);
 	qsort(result->finding, result->findings, sizeof(*result->finding), by_place);
 	separate_fingerprints(result);
-	qsort(result->finding, result->findings, sizeof(*result->finding), by_rank);
 	group(result);
+	identify_causes(result);
+	qsort(result->finding, result->findings, sizeof(*result->finding), by_rank);
+	number_causes(result);
 	for (size_t i = 0; i < result->findings; i++)
 		snprintf(result->finding[i].id, sizeof(result->finding[i].id), "P%zu", i + 1);
 	add_counters(result, session);

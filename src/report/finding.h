@@ -50,7 +50,23 @@ struct finding {
 	uint64_t fingerprint;
 	char *fix; /* null where none is certain */
 	unsigned cause;
+	uint64_t cause_fingerprint;
+	bool correctness;   /* otherwise performance */
+	const char *oracle; /* the plug-in that found it; null for the kinds of Perdure */
+	bool suppressed;    /* a --suppress file describes it */
+	bool known;         /* its cause is in the --baseline */
 };
+
+/* Does it count: neither suppressed nor known? */
+static inline bool finding_counts(const struct finding *f)
+{
+	return !f->suppressed && !f->known;
+}
+
+static inline const char *finding_severity(const struct finding *f)
+{
+	return f->correctness ? "correctness" : "performance";
+}
 
 /* A result: everything a report needs. */
 struct result {
@@ -64,6 +80,7 @@ struct result {
 	struct finding *finding; /* ranked */
 	size_t findings;
 	unsigned causes;
+	bool has_baseline;
 	uint64_t loads, stores, flushes, fences;
 	unsigned threads;
 	uint64_t session_bytes; /* memory that the analysis itself took */

@@ -1,56 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "report/write.h"
 
-#include <errno.h>
-#include <jansson.h>
-#include <stdlib.h>
-#include <string.h>
-
-/* How many bytes the UTF-8 character at p has; 0 if it is none. */
-static size_t utf8_length(const unsigned char *p)
-{
-	size_t length = *p < 0x80       ? 1
-			: *p >> 5 == 6  ? 2
-			: *p >> 4 == 14 ? 3
-			: *p >> 3 == 30 ? 4
-					: 0;
-
-	for (size_t i = 1; i < length; i++)
-		if (p[i] >> 6 != 2)
-			return 0;
-	return length;
-}
-
-/* A name that is no UTF-8 must not make the whole report fail: its bad bytes become U+FFFD. */
-static json_t *repaired(const char *text)
-{
-	char *good = malloc(strlen(text) * 3 + 1), *out = good;
-	json_t *value;
-
-	if (!good)
-		abort();
-	while (*text) {
-		size_t length = utf8_length((const unsigned char *)text);
-
-		if (length)
-			memcpy(out, text, length);
-		else
-			memcpy(out, "\xef\xbf\xbd", 3);
-		out += length ? length : 3;
-		text += length ? length : 1;
-	}
-	*out = 0;
-	value = json_string(good);
-	free(good);
-	return value ? value : json_string("?");
-}
-
-static json_t *text_or_null(const char *text)
-{
-	json_t *value = text ? json_string(text) : json_null();
-
-	return value ? value : repaired(text);
-}
+#include "report/json_text.h"
 
 static json_t *frames_json(const struct site *site)
 {
@@ -61,9 +12,9 @@ static json_t *frames_json(const struct site *site)
 
 		json_array_append_new(list,
 				      json_pack("{s:o, s:i, s:o, s:o, s:I}", "file",
-						text_or_null(frame->file), "line", (int)frame->line,
-						"function", text_or_null(frame->function), "module",
-						text_or_null(frame->module), "offset",
+						json_text(frame->file), "line", (int)frame->line,
+						"function", json_text(frame->function), "module",
+						json_text(frame->module), "offset",
 						(json_int_t)frame->offset));
 	}
 	return list;
@@ -75,8 +26,8 @@ static json_t *site_json(const struct site *site)
 	const struct frame_info *frame = site->frames ? site_shown(site) : &nowhere;
 
 	return json_pack("{s:s, s:o, s:i, s:i, s:o, s:o, s:o}", "role", site->role, "file",
-			 text_or_null(frame->file), "line", (int)frame->line, "column",
-			 (int)frame->column, "function", text_or_null(frame->function), "stack",
+			 json_text(frame->file), "line", (int)frame->line, "column",
+			 (int)frame->column, "function", json_text(frame->function), "stack",
 			 frames_json(site), "thread",
 			 site->thread ? json_integer(site->thread) : json_null());
 }
@@ -85,34 +36,37 @@ static json_t *object_json(const struct finding *f)
 {
 	if (!f->map)
 		return json_null();
-	return json_pack("{s:o, s:I, s:o}", "map", text_or_null(f->map), "offset",
-			 (json_int_t)f->offset, "field", text_or_null(f->field));
+	return json_pack("{s:o, s:I, s:o}", "map", json_text(f->map), "offset",
+			 (json_int_t)f->offset, "field", json_text(f->field));
 }
 
 static json_t *fix_json(const struct finding *f)
 {
 	if (!f->fix)
 		return json_null();
-	return json_pack("{s:o, s:n}", "text", text_or_null(f->fix), "diff");
+	return json_pack("{s:o, s:n}", "text", json_text(f->fix), "diff");
 }
 
 static json_t *finding_json(const struct finding *f)
 {
-	char address[32], fingerprint[32], cause[16];
+	char address[32], fingerprint[32], cause[16], cause_fingerprint[32];
 	json_t *sites = json_array();
 
 	snprintf(address, sizeof(address), "0x%lx", f->address);
 	snprintf(fingerprint, sizeof(fingerprint), "%016lx", f->fingerprint);
 	snprintf(cause, sizeof(cause), "C%u", f->cause);
+	snprintf(cause_fingerprint, sizeof(cause_fingerprint), "%016lx", f->cause_fingerprint);
 	for (unsigned i = 0; i < f->sites; i++)
 		json_array_append_new(sites, site_json(&f->site[i]));
-	return json_pack(
-		"{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:I, s:o, s:n, s:I, s:s, s:o, s:n, s:b}", "id",
-		f->id, "kind", kind_info(f->kind)->name, "severity", kind_severity(f->kind),
-		"cause", cause, "message", text_or_null(f->message), "sites", sites, "address",
-		f->map ? json_string(address) : json_null(), "size", (json_int_t)f->size, "object",
-		object_json(f), "crash_point", "count", (json_int_t)f->count, "fingerprint",
-		fingerprint, "fix", fix_json(f), "witness", "suppressed", 0);
+	return json_pack("{s:s, s:s, s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:I, s:o, s:n, s:I, s:s, s:o, "
+			 "s:n, s:b, s:b}",
+			 "id", f->id, "kind", kind_info(f->kind)->name, "oracle",
+			 json_text(f->oracle), "severity", finding_severity(f), "cause", cause,
+			 "cause_fingerprint", cause_fingerprint, "message", json_text(f->message),
+			 "sites", sites, "address", f->map ? json_string(address) : json_null(),
+			 "size", (json_int_t)f->size, "object", object_json(f), "crash_point",
+			 "count", (json_int_t)f->count, "fingerprint", fingerprint, "fix",
+			 fix_json(f), "witness", "suppressed", f->suppressed, "baseline", f->known);
 }
 
 static json_t *stats_json(const struct result *r)
@@ -132,9 +86,9 @@ static json_t *result_json(const struct result *r)
 	json_t *command = json_array(), *limits = json_array(), *findings = json_array();
 
 	for (char **p = r->command; p && *p; p++)
-		json_array_append_new(command, text_or_null(*p));
+		json_array_append_new(command, json_text(*p));
 	for (size_t i = 0; i < r->limit_count; i++)
-		json_array_append_new(limits, text_or_null(r->limits[i]));
+		json_array_append_new(limits, json_text(r->limits[i]));
 	for (size_t i = 0; i < r->findings; i++)
 		json_array_append_new(findings, finding_json(&r->finding[i]));
 	return json_pack("{s:i, s:s, s:s, s:o, s:b, s:o, s:{s:o, s:o}, s:o, s:o}", "version", 1,
@@ -147,21 +101,5 @@ static json_t *result_json(const struct result *r)
 
 int write_json(const char *path, const struct result *result)
 {
-	FILE *out = strcmp(path, "-") == 0 ? stdout : fopen(path, "w");
-	json_t *root;
-	int status;
-
-	if (!out)
-		return -1;
-	root = result_json(result);
-	status = root ? json_dumpf(root, out, JSON_INDENT(1)) : -1;
-	json_decref(root);
-	fputc('\n', out);
-	if (fflush(out) == EOF || ferror(out))
-		status = -1;
-	if (out != stdout && fclose(out) == EOF)
-		status = -1;
-	if (status < 0 && !errno)
-		errno = EIO;
-	return status;
+	return json_write_file(path, result_json(result));
 }

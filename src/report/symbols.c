@@ -53,6 +53,11 @@ static struct opened *open_module(const char *path)
 	return opened;
 }
 
+Dwfl_Module *symbols_module(const char *path)
+{
+	return open_module(path)->module;
+}
+
 /* ---- names ---- */
 
 static char *demangle(const char *name)

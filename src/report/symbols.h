@@ -3,6 +3,8 @@
 #ifndef REPORT_SYMBOLS_H
 #define REPORT_SYMBOLS_H
 
+#include <elfutils/libdwfl.h>
+
 #include "report/finding.h"
 
 /*
@@ -10,5 +12,8 @@
  * valid until the process ends.
  */
 void symbols_resolve(const struct session *session, uint32_t stack, struct site *site);
+
+/* The debug information of an object, opened once; null if it cannot be read. */
+Dwfl_Module *symbols_module(const char *path);
 
 #endif

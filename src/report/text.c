@@ -98,7 +98,7 @@ static void print_object(FILE *out, const struct finding *f)
 static void print_heading(FILE *out, const struct finding *f, uint64_t count,
 			  const struct style *style)
 {
-	const char *colour = kind_info(f->kind)->correctness ? style->error : style->warning;
+	const char *colour = f->correctness ? style->error : style->warning;
 	const struct frame_info *shown = site_shown(&f->site[0]);
 
 	fputs(style->place, out);
@@ -108,8 +108,11 @@ static void print_heading(FILE *out, const struct finding *f, uint64_t count,
 		fputs("(unknown place)", out);
 	if (shown && shown->column)
 		fprintf(out, ":%u", shown->column);
-	fprintf(out, ": %s%s%s [%s]: %s", colour, kind_info(f->kind)->name, style->off,
-		kind_severity(f->kind), f->message);
+	fprintf(out, ": %s%s%s [%s]: ", colour, kind_info(f->kind)->name, style->off,
+		finding_severity(f));
+	if (f->oracle)
+		fprintf(out, "%s: ", f->oracle);
+	fputs(f->message, out);
 	if (count > 1)
 		fprintf(out, " (%lu times)", count);
 	fputc('\n', out);
@@ -124,7 +127,7 @@ static void print_relatives(FILE *out, const struct result *result, size_t first
 	for (size_t i = first + 1; i < result->findings; i++) {
 		const struct finding *other = &result->finding[i];
 
-		if (other->cause != f->cause)
+		if (other->cause != f->cause || !finding_counts(other))
 			continue;
 		if (shown++ >= PATHS_SHOWN) {
 			more++;
@@ -145,7 +148,8 @@ static void print_block(FILE *out, const struct result *result, size_t first,
 	uint64_t count = 0;
 
 	for (size_t i = first; i < result->findings; i++)
-		if (result->finding[i].cause == f->cause && result->finding[i].kind == f->kind)
+		if (result->finding[i].cause == f->cause && result->finding[i].kind == f->kind &&
+		    finding_counts(&result->finding[i]))
 			count += result->finding[i].count;
 	print_heading(out, f, count, style);
 	if (f->site[0].frames)
@@ -166,23 +170,36 @@ static void print_block(FILE *out, const struct result *result, size_t first,
 
 static void print_summary(FILE *out, const struct result *result, const struct style *style)
 {
-	unsigned causes[KIND_COUNT] = { 0 };
+	unsigned causes[KIND_COUNT] = { 0 }, total = 0, suppressed = 0, known = 0;
 	char *seen = calloc(result->causes + 1, 1);
 	const char *separator = ": ";
 
 	if (!seen)
 		abort();
-	for (size_t i = 0; i < result->findings; i++)
-		if (!seen[result->finding[i].cause]++)
-			causes[result->finding[i].kind]++;
+	for (size_t i = 0; i < result->findings; i++) {
+		const struct finding *f = &result->finding[i];
+
+		suppressed += f->suppressed;
+		known += f->known && !f->suppressed;
+		if (finding_counts(f) && !seen[f->cause]++) {
+			causes[f->kind]++;
+			total++;
+		}
+	}
 	free(seen);
 	if (result->signal)
 		fprintf(out, "perdure: the program was ended by signal %d (%s)\n", result->signal,
 			strsignal(result->signal));
 	for (size_t i = 0; i < result->limit_count; i++)
 		fprintf(out, "perdure: limit: %s\n", result->limits[i]);
-	fprintf(out, "%sperdure: %u finding%s%s", style->place, result->causes,
-		result->causes == 1 ? "" : "s", style->off);
+	if (suppressed)
+		fprintf(out, "perdure: %u finding%s suppressed\n", suppressed,
+			suppressed == 1 ? " is" : "s are");
+	if (known)
+		fprintf(out, "perdure: %u finding%s known from the baseline\n", known,
+			known == 1 ? " is" : "s are");
+	fprintf(out, "%sperdure: %u finding%s%s", style->place, total, total == 1 ? "" : "s",
+		style->off);
 	for (int kind = 0; kind < KIND_COUNT; kind++)
 		if (causes[kind]) {
 			fprintf(out, "%s%u %s", separator, causes[kind], kind_info(kind)->name);
@@ -203,7 +220,8 @@ int write_text(FILE *out, const struct result *result, bool colour)
 	for (size_t i = 0; i < result->findings; i++) {
 		const struct finding *f = &result->finding[i];
 
-		if (!shown[f->cause]++ && blocks[f->kind]++ < BLOCKS_PER_KIND)
+		if (finding_counts(f) && !shown[f->cause]++ &&
+		    blocks[f->kind]++ < BLOCKS_PER_KIND)
 			print_block(out, result, i, style);
 	}
 	free(shown);

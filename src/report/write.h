@@ -13,6 +13,12 @@ int write_text(FILE *out, const struct result *result, bool colour);
 /* For programs: version 1 of the JSON result. */
 int write_json(const char *path, const struct result *result);
 
+/* For code-scanning services: SARIF 2.1.0. */
+int write_sarif(const char *path, const struct result *result);
+
+/* For test dashboards: JUnit XML. */
+int write_junit(const char *path, const struct result *result);
+
 /* Counters, for --stats. */
 int write_stats(FILE *out, const struct result *result);
 

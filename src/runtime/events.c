@@ -13,7 +13,8 @@ static bool touches_window(const void *p, size_t size)
 
 void event_load(const void *p, size_t size, const struct frame *frame)
 {
-	if (!runtime_wants_loads || !touches_window(p, size))
+	if (!runtime_wants_loads || !touches_window(p, size) ||
+	    modules_trusted(frame->return_address))
 		return;
 	while (size) {
 		size_t part = size < PERDURE_SIZE_MASK ? size : PERDURE_SIZE_MASK;
@@ -33,6 +34,7 @@ static size_t line_rest(const void *p, size_t n)
 
 /* What to write into each line while it is locked. */
 struct content {
+	const char *place; /* the target's type, or null */
 	const char *from; /* null: fill with byte */
 	int byte;
 	bool present; /* already written: only the event is missing */
@@ -60,7 +62,8 @@ static void write_part(char *to, const struct content *content, size_t offset, s
 static void write_lines(char *to, size_t n, const struct content *content, uint32_t flags,
 			const struct frame *frame)
 {
-	struct session_thread *thread = runtime_involved && is_followed(to) ? thread_enter() : NULL;
+	bool followed = runtime_involved && is_followed(to) && !modules_trusted(frame->return_address);
+	struct session_thread *thread = followed ? thread_enter() : NULL;
 	bool nontemporal = flags & PERDURE_NONTEMPORAL;
 	uint32_t stack;
 
@@ -84,15 +87,10 @@ static void write_lines(char *to, size_t n, const struct content *content, uint3
 	__perdure_inline.stored = 1;
 	if (nontemporal)
 		__perdure_inline.pending = 1;
-	if (runtime_session->options.trace)
-		trace_write(&(struct trace_record){
-			.kind = TRACE_STORE,
-			.detail = flags,
-			.address = (uintptr_t)to,
-			.size = n,
-			.stack = stack,
-			.thread = thread->lines.id,
-		});
+	if (runtime_thread.judges)
+		judge_store(thread, to, n, content->place, stack, frame);
+	if (runtime_session->stream.on)
+		tell_event(thread, PERDURE_EVENT_STORE, flags, to, n, stack, content->place);
 	thread_leave();
 }
 
@@ -108,22 +106,30 @@ void event_stored(void *p, size_t size, const struct frame *frame)
 		event_write(p, size, PERDURE_BULK, frame);
 }
 
-void event_copy(void *to, const void *from, size_t n, bool nontemporal, const struct frame *frame)
+void event_streamed(void *p, size_t size, const struct frame *frame)
 {
-	uint32_t flags = PERDURE_BULK | (nontemporal ? PERDURE_NONTEMPORAL : 0);
+	__perdure_inline.stored = 1;
+	if (touches_window(p, size))
+		event_write(p, size, PERDURE_BULK | PERDURE_NONTEMPORAL, frame);
+}
 
+void event_copy(void *to, const void *from, size_t n, const char *place,
+		      const struct frame *frame)
+{
 	if (n)
-		write_lines(to, n, &(struct content){ .from = from }, flags, frame);
+		write_lines(to, n, &(struct content){ .from = from, .place = place }, PERDURE_BULK,
+			    frame);
 }
 
 /* A target above its source is copied from the end, in pieces, through the stack. */
-void event_move(void *to, const void *from, size_t n, const struct frame *frame)
+void event_move(void *to, const void *from, size_t n, const char *place,
+		      const struct frame *frame)
 {
 	enum { PIECE = 512 };
 	char piece[PIECE];
 
 	if ((uintptr_t)to - (uintptr_t)from >= n) {
-		event_copy(to, from, n, false, frame);
+		event_copy(to, from, n, place, frame);
 		return;
 	}
 	while (n) {
@@ -131,23 +137,33 @@ void event_move(void *to, const void *from, size_t n, const struct frame *frame)
 
 		n -= part;
 		write_part(piece, &(struct content){ .from = (const char *)from + n }, 0, part);
-		event_copy((char *)to + n, piece, part, false, frame);
+		event_copy((char *)to + n, piece, part, place, frame);
 	}
 }
 
-void event_fill(void *to, int byte, size_t n, bool nontemporal, const struct frame *frame)
+void event_fill(void *to, int byte, size_t n, const char *place, const struct frame *frame)
 {
-	uint32_t flags = PERDURE_BULK | (nontemporal ? PERDURE_NONTEMPORAL : 0);
-
 	if (n)
-		write_lines(to, n, &(struct content){ .byte = byte }, flags, frame);
+		write_lines(to, n, &(struct content){ .byte = byte, .place = place }, PERDURE_BULK,
+			    frame);
+}
+
+void event_volatile(void *p, size_t size)
+{
+	struct session_thread *thread = touches_window(p, size) ? thread_enter() : NULL;
+
+	if (!thread)
+		return;
+	lines_exclude(&runtime_session->lines, &thread->lines, (uintptr_t)p, size, true);
+	tell(thread, PERDURE_EVENT_VOLATILE, 0, p, size, 0);
+	thread_leave();
 }
 
 void event_flush(const void *p, size_t size, enum perdure_flush kind, const struct frame *frame)
 {
 	uintptr_t line = (uintptr_t)p & ~(uintptr_t)(PERDURE_LINE_SIZE - 1);
 
-	if (!touches_window(p, size))
+	if (!touches_window(p, size) || modules_trusted(frame->return_address))
 		return;
 	for (; line < (uintptr_t)p + size; line += PERDURE_LINE_SIZE)
 		hook_flush((const void *)line, kind, frame);
@@ -171,13 +187,18 @@ void event_persist(const void *p, size_t size, const struct frame *frame)
 		return;
 	stack = stack_capture(frame);
 	lines_persist(&runtime_session->lines, &thread->lines, (uintptr_t)p, size, stack);
-	if (runtime_session->options.trace)
-		trace_write(&(struct trace_record){
-			.kind = TRACE_PERSIST,
-			.address = (uintptr_t)p,
-			.size = size,
-			.stack = stack,
-			.thread = thread->lines.id,
-		});
+	tell(thread, PERDURE_EVENT_PERSIST, 0, p, size, stack);
+	thread_leave();
+}
+
+void event_lock(const void *p, bool taken, const struct frame *frame)
+{
+	struct session_thread *thread;
+
+	event_fence(PERDURE_RMW_FENCE, frame);
+	if (!runtime_session || !runtime_session->stream.on || !(thread = thread_enter()))
+		return;
+	tell(thread, taken ? PERDURE_EVENT_LOCK : PERDURE_EVENT_UNLOCK, 0, p, 0,
+	     stack_capture(frame));
 	thread_leave();
 }

@@ -43,9 +43,9 @@
 
 	.hidden	perdure_load_wanted
 	hook	perdure_load_wanted, hook_load, %rdx
-	hook	__perdure_store, hook_store, %rcx
+	hook	__perdure_store, hook_store, %r8
 	hook	__perdure_write_begin, hook_write_begin, %rcx
-	hook	__perdure_write_end, hook_write_end, %r8
+	hook	__perdure_write_end, hook_write_end, %r9
 	hook	__perdure_lanes, hook_lanes, %r8
 	hook	__perdure_flush, hook_flush, %rdx
 	hook	__perdure_fence, hook_fence, %rsi

@@ -2,21 +2,32 @@
 /* The hooks of perdure/event.h, behind the register-saving entry points of hooks.S. */
 #include "runtime/hooks.h"
 
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "runtime/library.h"
+
 HIDDEN uint8_t runtime_wants_loads;
 
-static void trace(struct session_thread *thread, enum trace_kind kind, uint32_t detail,
-		  const void *p, uint64_t size, uint32_t stack)
+static bool process_is_gone(int32_t pid)
 {
-	if (!runtime_session->options.trace)
-		return;
-	trace_write(&(struct trace_record){
+	return syscall(SYS_kill, pid, 0) < 0;
+}
+
+void tell_event(const struct session_thread *thread, enum perdure_event_kind kind, uint32_t detail,
+		const void *p, uint64_t size, uint32_t stack, const char *place)
+{
+	struct perdure_event event = {
 		.kind = kind,
 		.detail = detail,
 		.address = (uintptr_t)p,
 		.size = size,
-		.stack = stack,
 		.thread = thread->lines.id,
-	});
+		.stack = stack,
+		.place = place ? places_add(place) : 0,
+	};
+
+	stream_write(&runtime_session->stream, &event, process_is_gone);
 }
 
 /* Instrumented code never runs inside a hook, except in a signal handler that interrupted one. */
@@ -30,14 +41,14 @@ static void note_skipped(void)
 
 void hook_load(const void *p, uint32_t descriptor, const struct frame *frame)
 {
-	struct session_thread *thread = thread_enter();
+	struct session_thread *thread = is_trusted(frame) ? NULL : thread_enter();
 
 	if (!thread)
 		return;
 	thread->loads++;
-	if (runtime_session->options.trace)
-		trace(thread, TRACE_LOAD, descriptor & ~PERDURE_SIZE_MASK, p,
-		      descriptor & PERDURE_SIZE_MASK, stack_capture(frame));
+	if (runtime_session->stream.on)
+		tell(thread, PERDURE_EVENT_LOAD, descriptor & ~PERDURE_SIZE_MASK, p,
+		     descriptor & PERDURE_SIZE_MASK, stack_capture(frame));
 	thread_leave();
 }
 
@@ -61,24 +72,27 @@ static void store_value(void *p, uint64_t value, unsigned size)
 	__asm__ volatile("" ::: "memory");
 }
 
-void hook_store(void *p, uint64_t value, uint32_t descriptor, const struct frame *frame)
+void hook_store(void *p, uint64_t value, uint32_t descriptor, const char *place,
+		const struct frame *frame)
 {
 	unsigned size = descriptor & PERDURE_SIZE_MASK;
 	uint64_t address = (uintptr_t)p;
 	struct session_thread *thread;
 	uint32_t stack;
+	bool followed;
 
 	/* A bad address faults here, outside any lock. */
 	*(volatile char *)p;
 	if (address % PERDURE_LINE_SIZE + size > PERDURE_LINE_SIZE) {
 		hook_write_begin(p, size, descriptor, frame);
 		store_value(p, value, size);
-		hook_write_end(p, size, descriptor, 1, frame);
+		hook_write_end(p, size, descriptor, 1, place, frame);
 		return;
 	}
-	thread = is_followed(p) ? thread_enter() : NULL;
+	followed = is_followed(p) && !is_trusted(frame);
+	thread = followed ? thread_enter() : NULL;
 	if (!thread) {
-		if (is_followed(p))
+		if (followed)
 			note_skipped();
 		store_value(p, value, size);
 		return;
@@ -97,7 +111,11 @@ void hook_store(void *p, uint64_t value, uint32_t descriptor, const struct frame
 	__perdure_inline.stored = 1;
 	if (descriptor & PERDURE_NONTEMPORAL)
 		__perdure_inline.pending = 1;
-	trace(thread, TRACE_STORE, descriptor & ~PERDURE_SIZE_MASK, p, size, stack);
+	if (runtime_thread.judges)
+		judge_store(thread, p, size, place, stack, frame);
+	if (runtime_session->stream.on)
+		tell_event(thread, PERDURE_EVENT_STORE, descriptor & ~PERDURE_SIZE_MASK, p, size,
+			   stack, place);
 	thread_leave();
 }
 
@@ -156,7 +174,7 @@ void hook_write_begin(void *p, uint64_t size, uint32_t descriptor, const struct 
 
 	if (descriptor & PERDURE_RMW)
 		event_fence(PERDURE_RMW_FENCE, frame);
-	if (!in_window(p) || !is_followed(p) || !size || open_writes.count == OPEN_WRITES)
+	if (!in_window(p) || !is_followed(p) || is_trusted(frame) || !size || open_writes.count == OPEN_WRITES)
 		return;
 	*(volatile char *)p;
 	((volatile char *)p)[size - 1];
@@ -203,7 +221,7 @@ static void end_lines(struct session_thread *thread, const struct open_write *wr
 }
 
 void hook_write_end(void *p, uint64_t size, uint32_t descriptor, uint32_t done,
-		    const struct frame *frame)
+		    const char *place, const struct frame *frame)
 {
 	struct session_thread *thread;
 	struct open_write write;
@@ -227,8 +245,11 @@ void hook_write_end(void *p, uint64_t size, uint32_t descriptor, uint32_t done,
 		if (descriptor & PERDURE_NONTEMPORAL)
 			__perdure_inline.pending = 1;
 	}
-	trace(thread, done ? TRACE_STORE : TRACE_FAILED_CAS, descriptor & ~PERDURE_SIZE_MASK, p,
-	      size, stack);
+	if (done && runtime_thread.judges)
+		judge_store(thread, p, size, place, stack, frame);
+	if (runtime_session->stream.on)
+		tell_event(thread, done ? PERDURE_EVENT_STORE : PERDURE_EVENT_FAILED_CAS,
+			   descriptor & ~PERDURE_SIZE_MASK, p, size, stack, place);
 	if (!open_writes.count)
 		thread_leave();
 }
@@ -273,11 +294,12 @@ void hook_lanes(void *p, uint64_t element, uint64_t mask, uint32_t flags, const 
 
 void hook_flush(const void *p, uint32_t kind, const struct frame *frame)
 {
-	struct session_thread *thread = is_followed(p) ? thread_enter() : NULL;
+	bool followed = is_followed(p) && !is_trusted(frame);
+	struct session_thread *thread = followed ? thread_enter() : NULL;
 	uint32_t stack;
 
 	if (!thread) {
-		if (is_followed(p))
+		if (followed)
 			note_skipped();
 		return;
 	}
@@ -288,7 +310,7 @@ void hook_flush(const void *p, uint32_t kind, const struct frame *frame)
 		    (const uint64_t *)line_of((uintptr_t)p));
 	__perdure_inline.stored = 1;
 	__perdure_inline.pending = thread->lines.flushes != 0;
-	trace(thread, TRACE_FLUSH, kind, p, 0, stack);
+	tell(thread, PERDURE_EVENT_FLUSH, kind, p, 0, stack);
 	thread_leave();
 }
 
@@ -312,7 +334,7 @@ void hook_fence(uint32_t kind, const struct frame *frame)
 		/* A locked instruction is a store, too: an sfence after it may order that. */
 		__perdure_inline.stored = kind == PERDURE_RMW_FENCE;
 	}
-	trace(thread, TRACE_FENCE, kind, NULL, 0, stack);
+	tell(thread, PERDURE_EVENT_FENCE, kind, NULL, 0, stack);
 	thread_leave();
 }
 

@@ -4,16 +4,16 @@
 #define RUNTIME_HOOKS_H
 
 #include "runtime/runtime.h"
-#include "session/trace.h"
 
 extern HIDDEN uint8_t runtime_wants_loads;
 
 HIDDEN void hook_load(const void *p, uint32_t descriptor, const struct frame *frame);
-HIDDEN void hook_store(void *p, uint64_t value, uint32_t descriptor, const struct frame *frame);
+HIDDEN void hook_store(void *p, uint64_t value, uint32_t descriptor, const char *place,
+		       const struct frame *frame);
 HIDDEN void hook_write_begin(void *p, uint64_t size, uint32_t descriptor,
 			     const struct frame *frame);
 HIDDEN void hook_write_end(void *p, uint64_t size, uint32_t descriptor, uint32_t done,
-			   const struct frame *frame);
+			   const char *place, const struct frame *frame);
 HIDDEN void hook_lanes(void *p, uint64_t element, uint64_t mask, uint32_t flags,
 		       const struct frame *frame);
 HIDDEN void hook_flush(const void *p, uint32_t kind, const struct frame *frame);
@@ -21,6 +21,18 @@ HIDDEN void hook_fence(uint32_t kind, const struct frame *frame);
 /* The instruction between begin and end was left by a jump. */
 HIDDEN void hook_abandon_writes(void);
 HIDDEN void hook_unknown(const char *text, const void *p, const struct frame *frame);
+
+/* Tells the stream, if somebody listens. `place` as in event.h, or null. */
+HIDDEN void tell_event(const struct session_thread *thread, enum perdure_event_kind kind,
+		       uint32_t detail, const void *p, uint64_t size, uint32_t stack,
+		       const char *place);
+
+static inline void tell(const struct session_thread *thread, enum perdure_event_kind kind,
+			uint32_t detail, const void *p, uint64_t size, uint32_t stack)
+{
+	if (__builtin_expect(runtime_session->stream.on, 0))
+		tell_event(thread, kind, detail, p, size, stack, NULL);
+}
 
 /* A store of any size that has happened or is about to, without the lock around it. */
 HIDDEN void event_write(void *p, uint64_t size, uint32_t flags, const struct frame *frame);

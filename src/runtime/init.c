@@ -13,6 +13,7 @@
 #include "heap/heap.h"
 #include "model/spin.h"
 #include "runtime/hooks.h"
+#include "runtime/library.h"
 
 struct session *runtime_session;
 uint32_t runtime_image;
@@ -104,9 +105,11 @@ static void attach(const char *path)
 	if (runtime_image > 0)
 		session->lines.concurrent = 1;
 	runtime_involved = modules_any_instrumented();
-	if (runtime_involved)
+	runtime_wants_loads = session->stream.on && session->options.loads;
+	if (runtime_involved) {
 		modules_update();
-	runtime_wants_loads = session->options.trace;
+		library_hooks_update();
+	}
 	pthread_atfork(NULL, NULL, after_fork_in_child);
 	window_end_dead_images();
 	files_note_heap();

@@ -13,56 +13,59 @@
 
 /* ---- copies and fills: each line of PM is written in one step with its event ---- */
 
-static void *copy(void *to, const void *from, size_t n, const struct frame *frame)
+static void *copy(void *to, const void *from, size_t n, const char *place,
+		  const struct frame *frame)
 {
 	__perdure_inline.stored = 1;
 	if (in_window(from))
 		event_load(from, n, frame);
 	if (in_window(to))
-		event_copy(to, from, n, false, frame);
+		event_copy(to, from, n, place, frame);
 	else
 		REAL(memmove)(to, from, n);
 	return to;
 }
 
-static void *move(void *to, const void *from, size_t n, const struct frame *frame)
+static void *move(void *to, const void *from, size_t n, const char *place,
+		  const struct frame *frame)
 {
 	__perdure_inline.stored = 1;
 	if (in_window(from))
 		event_load(from, n, frame);
 	if (in_window(to))
-		event_move(to, from, n, frame);
+		event_move(to, from, n, place, frame);
 	else
 		REAL(memmove)(to, from, n);
 	return to;
 }
 
-static void *fill(void *to, int byte, size_t n, const struct frame *frame)
+static void *fill(void *to, int byte, size_t n, const char *place,
+		  const struct frame *frame)
 {
 	__perdure_inline.stored = 1;
 	if (!in_window(to))
 		return REAL(memset)(to, byte, n);
-	event_fill(to, byte, n, false, frame);
+	event_fill(to, byte, n, place, frame);
 	return to;
 }
 
-PUBLIC void *__perdure_memcpy(void *to, const void *from, size_t n);
-PUBLIC void *__perdure_memmove(void *to, const void *from, size_t n);
-PUBLIC void *__perdure_memset(void *to, int byte, size_t n);
+PUBLIC void *__perdure_memcpy(void *to, const void *from, size_t n, const char *place);
+PUBLIC void *__perdure_memmove(void *to, const void *from, size_t n, const char *place);
+PUBLIC void *__perdure_memset(void *to, int byte, size_t n, const char *place);
 
-PUBLIC void *__perdure_memcpy(void *to, const void *from, size_t n)
+PUBLIC void *__perdure_memcpy(void *to, const void *from, size_t n, const char *place)
 {
-	return copy(to, from, n, FRAME);
+	return copy(to, from, n, place, FRAME);
 }
 
-PUBLIC void *__perdure_memmove(void *to, const void *from, size_t n)
+PUBLIC void *__perdure_memmove(void *to, const void *from, size_t n, const char *place)
 {
-	return move(to, from, n, FRAME);
+	return move(to, from, n, place, FRAME);
 }
 
-PUBLIC void *__perdure_memset(void *to, int byte, size_t n)
+PUBLIC void *__perdure_memset(void *to, int byte, size_t n, const char *place)
 {
-	return fill(to, byte, n, FRAME);
+	return fill(to, byte, n, place, FRAME);
 }
 
 /*
@@ -91,14 +94,14 @@ static void *plain_copy(void *to, const void *from, size_t n)
 PUBLIC void *memcpy(void *to, const void *from, size_t n)
 {
 	if (in_window(to) || in_window(from))
-		return copy(to, from, n, FRAME);
+		return copy(to, from, n, NULL, FRAME);
 	return real_memcpy ? real_memcpy(to, from, n) : plain_copy(to, from, n);
 }
 
 PUBLIC void *memmove(void *to, const void *from, size_t n)
 {
 	if (in_window(to) || in_window(from))
-		return move(to, from, n, FRAME);
+		return move(to, from, n, NULL, FRAME);
 	if (real_memmove)
 		return real_memmove(to, from, n);
 	if ((uintptr_t)to - (uintptr_t)from >= n)
@@ -113,7 +116,7 @@ PUBLIC void *memset(void *to, int byte, size_t n)
 	void *target = to;
 
 	if (in_window(to))
-		return fill(to, byte, n, FRAME);
+		return fill(to, byte, n, NULL, FRAME);
 	if (real_memset)
 		return real_memset(to, byte, n);
 	__asm__ volatile("rep stosb" : "+D"(target), "+c"(n) : "a"(byte) : "memory");
@@ -132,12 +135,12 @@ PUBLIC void bcopy(const void *from, void *to, size_t n)
 
 PUBLIC void bzero(void *to, size_t n)
 {
-	fill(to, 0, n, FRAME);
+	fill(to, 0, n, NULL, FRAME);
 }
 
 PUBLIC void explicit_bzero(void *to, size_t n)
 {
-	fill(to, 0, n, FRAME);
+	fill(to, 0, n, NULL, FRAME);
 }
 
 PUBLIC void *memccpy(void *to, const void *from, int byte, size_t n)
@@ -145,18 +148,18 @@ PUBLIC void *memccpy(void *to, const void *from, int byte, size_t n)
 	const char *found = memchr(from, byte, n);
 	size_t length = found ? (size_t)(found - (const char *)from) + 1 : n;
 
-	copy(to, from, length, FRAME);
+	copy(to, from, length, NULL, FRAME);
 	return found ? (char *)to + length : NULL;
 }
 
 PUBLIC wchar_t *wmemcpy(wchar_t *to, const wchar_t *from, size_t n)
 {
-	return copy(to, from, n * sizeof(wchar_t), FRAME);
+	return copy(to, from, n * sizeof(wchar_t), NULL, FRAME);
 }
 
 PUBLIC wchar_t *wmemmove(wchar_t *to, const wchar_t *from, size_t n)
 {
-	return move(to, from, n * sizeof(wchar_t), FRAME);
+	return move(to, from, n * sizeof(wchar_t), NULL, FRAME);
 }
 
 /* ---- strings: copies of a length that is found out first ---- */
@@ -165,13 +168,13 @@ PUBLIC char *stpcpy(char *to, const char *from)
 {
 	size_t length = strlen(from);
 
-	copy(to, from, length + 1, FRAME);
+	copy(to, from, length + 1, NULL, FRAME);
 	return to + length;
 }
 
 PUBLIC char *strcpy(char *to, const char *from)
 {
-	copy(to, from, strlen(from) + 1, FRAME);
+	copy(to, from, strlen(from) + 1, NULL, FRAME);
 	return to;
 }
 
@@ -179,8 +182,8 @@ static size_t copy_padded(char *to, const char *from, size_t n, const struct fra
 {
 	size_t length = strnlen(from, n);
 
-	copy(to, from, length, frame);
-	fill(to + length, 0, n - length, frame);
+	copy(to, from, length, NULL, frame);
+	fill(to + length, 0, n - length, NULL, frame);
 	return length;
 }
 
@@ -197,7 +200,7 @@ PUBLIC char *stpncpy(char *to, const char *from, size_t n)
 
 PUBLIC char *strcat(char *to, const char *from)
 {
-	copy(to + strlen(to), from, strlen(from) + 1, FRAME);
+	copy(to + strlen(to), from, strlen(from) + 1, NULL, FRAME);
 	return to;
 }
 
@@ -206,8 +209,8 @@ PUBLIC char *strncat(char *to, const char *from, size_t n)
 	size_t length = strnlen(from, n);
 	char *end = to + strlen(to);
 
-	copy(end, from, length, FRAME);
-	fill(end + length, 0, 1, FRAME);
+	copy(end, from, length, NULL, FRAME);
+	fill(end + length, 0, 1, NULL, FRAME);
 	return to;
 }
 
@@ -226,7 +229,7 @@ PUBLIC void qsort(void *base, size_t count, size_t size, int (*compare)(const vo
 
 PUBLIC wchar_t *wcscpy(wchar_t *to, const wchar_t *from)
 {
-	return copy(to, from, (wcslen(from) + 1) * sizeof(wchar_t), FRAME);
+	return copy(to, from, (wcslen(from) + 1) * sizeof(wchar_t), NULL, FRAME);
 }
 
 PUBLIC wchar_t *wmemset(wchar_t *to, wchar_t value, size_t n)
@@ -277,7 +280,7 @@ PUBLIC char *strdup(const char *text)
 	size_t length = strlen(text) + 1;
 	char *result = malloc(length);
 
-	return result ? copy(result, text, length, FRAME) : NULL;
+	return result ? copy(result, text, length, NULL, FRAME) : NULL;
 }
 
 /* ---- what _FORTIFY_SOURCE turns them into ---- */
@@ -295,7 +298,7 @@ static void check(size_t n, size_t room)
 	PUBLIC void *__##name##_chk(void *to, const void *from, size_t n, size_t room)             \
 	{                                                                                          \
 		check(length, room);                                                               \
-		move(to, from, n, FRAME);                                                          \
+		move(to, from, n, NULL, FRAME);                                                          \
 		return result_expression;                                                          \
 	}
 CHECKED_COPY(memcpy, to, n)
@@ -306,14 +309,14 @@ PUBLIC void *__memset_chk(void *to, int byte, size_t n, size_t room);
 PUBLIC void *__memset_chk(void *to, int byte, size_t n, size_t room)
 {
 	check(n, room);
-	return fill(to, byte, n, FRAME);
+	return fill(to, byte, n, NULL, FRAME);
 }
 
 PUBLIC void __explicit_bzero_chk(void *to, size_t n, size_t room);
 PUBLIC void __explicit_bzero_chk(void *to, size_t n, size_t room)
 {
 	check(n, room);
-	fill(to, 0, n, FRAME);
+	fill(to, 0, n, NULL, FRAME);
 }
 
 PUBLIC char *__strcpy_chk(char *to, const char *from, size_t room);
@@ -322,7 +325,7 @@ PUBLIC char *__strcpy_chk(char *to, const char *from, size_t room)
 	size_t n = strlen(from) + 1;
 
 	check(n, room);
-	return copy(to, from, n, FRAME);
+	return copy(to, from, n, NULL, FRAME);
 }
 
 PUBLIC char *__stpcpy_chk(char *to, const char *from, size_t room);
@@ -331,7 +334,7 @@ PUBLIC char *__stpcpy_chk(char *to, const char *from, size_t room)
 	size_t n = strlen(from) + 1;
 
 	check(n, room);
-	copy(to, from, n, FRAME);
+	copy(to, from, n, NULL, FRAME);
 	return to + n - 1;
 }
 
@@ -349,7 +352,7 @@ PUBLIC char *__strcat_chk(char *to, const char *from, size_t room)
 	size_t used = strlen(to), n = strlen(from) + 1;
 
 	check(used + n, room);
-	copy(to + used, from, n, FRAME);
+	copy(to + used, from, n, NULL, FRAME);
 	return to;
 }
 
@@ -359,7 +362,7 @@ PUBLIC char *__strncat_chk(char *to, const char *from, size_t n, size_t room)
 	size_t used = strlen(to), length = strnlen(from, n);
 
 	check(used + length + 1, room);
-	copy(to + used, from, length, FRAME);
-	fill(to + used + length, 0, 1, FRAME);
+	copy(to + used, from, length, NULL, FRAME);
+	fill(to + used + length, 0, 1, NULL, FRAME);
 	return to;
 }

@@ -3,6 +3,7 @@
 #include "runtime/runtime.h"
 
 #include <elf.h>
+#include <fnmatch.h>
 #include <limits.h>
 #include <link.h>
 #include <string.h>
@@ -75,6 +76,7 @@ static void store_path(char *target, const char *path)
 }
 
 static uint32_t generation;
+bool runtime_trusts_instrumented;
 static bool stale; /* objects went away: addresses may mean something else now */
 
 uint32_t runtime_stack_image = MODULES_IMAGE_UNKNOWN;
@@ -102,6 +104,33 @@ static bool same_object(const struct session_module *module, const struct object
 	       (!*object->path || strncmp(module->path, object->path, SESSION_PATH - 1) == 0);
 }
 
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* Prebuilt libraries that have a model are trusted by default; any library if the user says so. */
+static void set_trust(struct session_module *module)
+{
+	const struct library_table *table = &runtime_session->library;
+	const struct session_options *options = &runtime_session->options;
+	const char *name = base_name(module->path);
+
+	for (uint32_t i = 0; i < table->libraries; i++) {
+		if (fnmatch(library_text(table, table->library[i].glob), name, 0) != 0)
+			continue;
+		module->transactional |= table->library[i].transactional && module->instrumented;
+		module->trusted |= table->library[i].trusted && !module->instrumented;
+	}
+	for (uint32_t i = 0; i < options->trusted; i++)
+		if (fnmatch(options->trusted_glob[i], name, 0) == 0 ||
+		    fnmatch(options->trusted_glob[i], module->path, 0) == 0)
+			module->trusted = true;
+	runtime_trusts_instrumented |= module->trusted && module->instrumented;
+}
+
 static int note_object(struct dl_phdr_info *info, size_t size, void *unused)
 {
 	struct session *session = runtime_session;
@@ -123,6 +152,7 @@ static int note_object(struct dl_phdr_info *info, size_t size, void *unused)
 		.instrumented = object.instrumented,
 	};
 	store_path(session->module[session->modules].path, object.path);
+	set_trust(&session->module[session->modules]);
 	session->modules++;
 	if (object.instrumented) {
 		session->instrumented++;
@@ -160,37 +190,47 @@ bool modules_known(uintptr_t address)
 	return find(address) != NULL;
 }
 
-bool modules_instrumented(const void *address)
+static const struct session_module *need(uintptr_t address)
 {
-	const struct session_module *module = find((uintptr_t)address);
+	const struct session_module *module = find(address);
 
 	if (!module) {
 		modules_update();
-		module = find((uintptr_t)address);
+		module = find(address);
 	}
+	return module;
+}
+
+bool modules_instrumented(const void *address)
+{
+	const struct session_module *module = need((uintptr_t)address);
+
 	return module && module->instrumented;
+}
+
+bool modules_trusted(uintptr_t address)
+{
+	const struct session_module *module = need(address);
+
+	return module && module->trusted;
+}
+
+bool modules_transactional(uintptr_t address)
+{
+	const struct session_module *module = find(address);
+
+	return module && module->transactional;
 }
 
 bool modules_is_libpmem(const struct frame *frame)
 {
-	const struct session_module *module = find(frame->return_address);
-	const char *name;
+	const struct session_module *module = need(frame->return_address);
 
-	if (!module) {
-		modules_update();
-		module = find(frame->return_address);
-	}
-	name = module ? strrchr(module->path, '/') : NULL;
-	return name && strncmp(name + 1, "libpmem", 7) == 0;
+	return module && strncmp(base_name(module->path), "libpmem", 7) == 0;
 }
 
-PUBLIC int dlclose(void *handle)
+void modules_unloaded(void)
 {
-	int result = REAL(dlclose)(handle);
-
-	if (runtime_session) {
-		stale = true;
-		runtime_stack_image = MODULES_IMAGE_UNKNOWN;
-	}
-	return result;
+	stale = true;
+	runtime_stack_image = MODULES_IMAGE_UNKNOWN;
 }

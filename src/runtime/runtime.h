@@ -51,12 +51,23 @@ extern HIDDEN bool runtime_involved;           /* some code here was built with 
 extern __thread struct perdure_inline __perdure_inline
 	__attribute__((tls_model("initial-exec"), visibility("default")));
 
+/* A call of a library that has transactions, and where that library's code is. */
+struct thread_call {
+	const struct frame *frame;
+	uintptr_t low, high;
+};
+enum { THREAD_CALLS = 32 };
+
 struct thread {
 	struct session_thread *shared; /* null until the thread's first event */
 	uintptr_t stack_low, stack_high;
 	const struct frame *base; /* of the runtime's function that called main or the thread's */
 	uint32_t owner;           /* lock owner number: the thread's id; 0 until it is asked for */
 	bool busy;                /* inside a hook: a signal handler's events are not recorded */
+	bool judges;              /* stores are to be shown to transactions_judge */
+	unsigned calls;
+	struct thread_call call[THREAD_CALLS];
+	struct transactions *transactions; /* null until the first one */
 };
 extern HIDDEN __thread struct thread runtime_thread __attribute__((tls_model("initial-exec")));
 
@@ -135,6 +146,20 @@ static inline uint32_t modules_image(void)
 	return runtime_stack_image != MODULES_IMAGE_UNKNOWN ? runtime_stack_image
 							    : modules_find_image();
 }
+/* True if what this code does to PM is not to be judged. */
+HIDDEN bool modules_trusted(uintptr_t address);
+extern HIDDEN bool runtime_trusts_instrumented; /* some of it has hooks */
+/* True if the code belongs to a library that has transactions: its stores are its own. */
+HIDDEN bool modules_transactional(uintptr_t address);
+/* Objects went away: addresses may mean something else now. */
+HIDDEN void modules_unloaded(void);
+
+static inline bool is_trusted(const struct frame *frame)
+{
+	return __builtin_expect(runtime_trusts_instrumented, 0) &&
+	       modules_trusted(frame->return_address);
+}
+
 /* True if the caller's code is in one of PMDK's libraries. */
 HIDDEN bool modules_is_libpmem(const struct frame *frame);
 
@@ -143,16 +168,74 @@ HIDDEN bool modules_is_libpmem(const struct frame *frame);
 HIDDEN void event_load(const void *p, size_t size, const struct frame *frame);
 /* The bytes are already there: a system call or libc wrote them. */
 HIDDEN void event_stored(void *p, size_t size, const struct frame *frame);
+/* The same by non-temporal stores. */
+HIDDEN void event_streamed(void *p, size_t size, const struct frame *frame);
+/* Bytes that the program, or its library, calls volatile though they lie in PM. */
+HIDDEN void event_volatile(void *p, size_t size);
 HIDDEN void event_flush(const void *p, size_t size, enum perdure_flush kind,
 			const struct frame *frame);
 HIDDEN void event_fence(enum perdure_fence kind, const struct frame *frame);
-/* Copies or fills line by line, each line one step with its event. n may be 0. */
-HIDDEN void event_copy(void *to, const void *from, size_t n, bool nontemporal,
+/*
+ * Copies or fills line by line, each line one step with its event. n may be 0. `place` is the
+ * target's type as perdure-cc knows it, or null.
+ */
+HIDDEN void event_copy(void *to, const void *from, size_t n, const char *place,
 		       const struct frame *frame);
 /* The same for ranges that may overlap. */
-HIDDEN void event_move(void *to, const void *from, size_t n, const struct frame *frame);
-HIDDEN void event_fill(void *to, int byte, size_t n, bool nontemporal, const struct frame *frame);
+HIDDEN void event_move(void *to, const void *from, size_t n, const char *place,
+		       const struct frame *frame);
+HIDDEN void event_fill(void *to, int byte, size_t n, const char *place, const struct frame *frame);
 HIDDEN void event_persist(const void *p, size_t size, const struct frame *frame);
+/* A lock is taken or given back: orders what a locked instruction orders. */
+HIDDEN void event_lock(const void *p, bool taken, const struct frame *frame);
+
+/* ---- transactions.c ---- */
+
+HIDDEN void event_tx_begin(const void *pool, const struct frame *frame);
+HIDDEN void event_tx_add(const void *p, size_t size, bool no_flush, const struct frame *frame);
+/* `prebuilt`: what the library flushes meanwhile is not seen, so it is assumed. */
+HIDDEN void event_tx_finish(bool commit, bool prebuilt, const struct frame *frame);
+HIDDEN void event_tx_end(bool prebuilt, const struct frame *frame);
+HIDDEN void event_alloc(const void *p, size_t size, bool no_flush, bool reserved,
+			const struct frame *frame);
+HIDDEN void event_free(const void *p, size_t size, const struct frame *frame);
+HIDDEN void event_publish(void);
+/* A store that the library makes for its caller, told by its own code otherwise. */
+HIDDEN void transactions_judge(const void *p, uint64_t size, const struct frame *frame);
+HIDDEN void transactions_end_thread(void);
+/* Is the store allowed where the thread is? Only if runtime_thread.judges. `place` may be null. */
+HIDDEN void judge_store(struct session_thread *thread, const void *p, uint64_t size,
+			const char *place, uint32_t stack, const struct frame *frame);
+
+/* What perdure-cc knows of a store's target: see event.h. */
+HIDDEN uint32_t places_add(const char *place);
+
+static inline uint32_t place_offset(const char *place)
+{
+	uint32_t offset;
+
+	__builtin_memcpy(&offset, place, sizeof(offset));
+	return offset;
+}
+
+static inline const char *place_type(const char *place)
+{
+	return place + sizeof(uint32_t);
+}
+
+/* Without "struct " in front. */
+static inline const char *place_bare_type(const char *place)
+{
+	const char *type = place_type(place), *space = __builtin_strchr(type, ' ');
+
+	return space ? space + 1 : type;
+}
+
+/* The next structure around it; its name is empty behind the last one. */
+static inline const char *place_next(const char *place)
+{
+	return place_type(place) + __builtin_strlen(place_type(place)) + 1;
+}
 
 /* ---- window.c, files.c ---- */
 
@@ -173,11 +256,6 @@ HIDDEN uint64_t files_reserve(uint64_t size);
 HIDDEN void files_release(uint64_t start, uint64_t end);
 /* --pm-heap: what the heap used before the runtime started. */
 HIDDEN void files_note_heap(void);
-
-/* ---- trace.c ---- */
-
-struct trace_record;
-HIDDEN void trace_write(const struct trace_record *record);
 
 /* ---- watch.c ---- */
 

@@ -94,6 +94,7 @@ struct session_thread *thread_register(void)
 		thread->busy = false;
 	} else {
 		pthread_setspecific(end_key, thread);
+		thread->judges = runtime_session->options.tx_only;
 	}
 	errno = saved_errno;
 	return thread->shared;
@@ -109,6 +110,7 @@ void thread_end(void)
 	if (!slot)
 		return;
 	runtime_thread.busy = true;
+	transactions_end_thread();
 	locked = spin_lock(&session->lock, thread_owner());
 	session->loads += slot->loads;
 	session->stores += slot->stores;

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "model/spin.h"
-#include "session/trace.h"
+#include "runtime/hooks.h"
 
 static const uint64_t page = 4096;
 

@@ -12,6 +12,9 @@ enum finding_kind {
 	KIND_REDUNDANT_FLUSH,
 	KIND_REDUNDANT_FENCE,
 	KIND_OVERWRITE_UNPERSISTED,
+	KIND_STORE_OUTSIDE_TX,
+	KIND_DUPLICATE_TX_ADD,
+	KIND_CUSTOM,
 	KIND_COUNT
 };
 
@@ -21,6 +24,7 @@ struct kind_info {
 	bool on_by_default;
 	bool in_eadr;        /* can occur at all when caches are persistent */
 	const char *summary; /* one line, for tables and headings */
+	const char *help;    /* why it matters and what to do */
 };
 
 /* Never null for kind < KIND_COUNT. */

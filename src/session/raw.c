@@ -27,16 +27,18 @@ static void count_again(struct raw_finding *known, const struct raw_finding *fin
 		known->size = finding->address + finding->size - known->address;
 }
 
-static uint32_t *find_slot(struct raw_table *table, uint32_t kind, uint32_t stack, uint32_t other)
+static uint32_t *find_slot(struct raw_table *table, const struct raw_finding *finding)
 {
-	uint32_t at = hash_key(kind, stack, other);
+	uint32_t at = hash_key(finding->kind + (finding->custom << 8), finding->stack,
+			       finding->other);
 
 	for (;; at++) {
 		uint32_t *slot = &table->slot[at % RAW_SLOTS];
 		const struct raw_finding *entry = &table->entry[*slot];
 
 		if (!*slot ||
-		    (entry->kind == kind && entry->stack == stack && entry->other == other))
+		    (entry->kind == finding->kind && entry->stack == finding->stack &&
+		     entry->other == finding->other && entry->custom == finding->custom))
 			return slot;
 	}
 }
@@ -44,7 +46,7 @@ static uint32_t *find_slot(struct raw_table *table, uint32_t kind, uint32_t stac
 void raw_add(struct raw_table *table, const struct raw_finding *finding, uint32_t owner)
 {
 	bool locked = spin_lock(&table->lock, owner);
-	uint32_t *slot = find_slot(table, finding->kind, finding->stack, finding->other);
+	uint32_t *slot = find_slot(table, finding);
 
 	if (*slot) {
 		count_again(&table->entry[*slot], finding);

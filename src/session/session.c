@@ -20,6 +20,7 @@ static const uint64_t at_stack_slots = 64 * MIB;
 static const uint64_t at_raw_slots = 80 * MIB;
 static const uint64_t at_raw_entries = 96 * MIB;
 static const uint64_t at_threads = 8 * GIB;
+static const uint64_t at_stream = 160 * MIB;
 static const uint64_t at_touched = 192 * MIB;
 static const uint64_t at_stack_words = 1 * GIB;
 static const uint64_t at_stores = 16 * GIB;
@@ -53,6 +54,7 @@ static void lay_out(struct session *session)
 	session->raw.slot = place(at_raw_slots);
 	session->raw.entry = place(at_raw_entries);
 	session->thread = place(at_threads);
+	session->stream.slot = place(at_stream);
 	session->lines = (struct lines){
 		.base = SESSION_WINDOW,
 		.count = SESSION_WINDOW_SIZE / LINES_LINE_SIZE,
@@ -72,6 +74,7 @@ struct session *session_create(int *fd, char *error, size_t error_size)
 	_Static_assert(sizeof(struct session) < 64 * MIB, "the fixed part has outgrown its place");
 	_Static_assert(sizeof(struct session_thread) * SESSION_THREADS < 8 * GIB,
 		       "and the threads");
+	_Static_assert(sizeof(struct stream_slot) * STREAM_SLOTS <= 32 * MIB, "and the stream");
 	*fd = memfd_create("perdure-session", MFD_CLOEXEC);
 	if (*fd < 0 || ftruncate(*fd, session_size) < 0) {
 		snprintf(

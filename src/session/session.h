@@ -13,10 +13,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "library/library.h"
 #include "model/lines.h"
 #include "perdure/event.h"
+#include "session/places.h"
 #include "session/raw.h"
 #include "session/stacks.h"
+#include "session/stream.h"
 
 #define SESSION_BASE 0x210000000000ull
 #define SESSION_WINDOW ((uint64_t)PERDURE_WINDOW_INDEX << PERDURE_WINDOW_SHIFT)
@@ -30,6 +33,7 @@ enum {
 	SESSION_RANGES = 4096,
 	SESSION_GLOBS = 64,
 	SESSION_LIMITS = 256,
+	SESSION_CUSTOM = 4096,
 	SESSION_PATH = 512,
 };
 
@@ -46,6 +50,8 @@ struct session_module {
 	uint32_t image;
 	uint32_t generation; /* of the process's list of objects when it was noted */
 	bool instrumented;
+	bool trusted;       /* what it does to PM is not judged */
+	bool transactional; /* its own stores are no business of transactions */
 	char path[SESSION_PATH];
 };
 
@@ -68,6 +74,13 @@ struct session_range {
 	int32_t protection;
 };
 
+/* What a plug-in said of a finding. */
+struct session_custom {
+	char oracle[64], message[256];
+	char role[16], other_role[16];
+	bool performance;
+};
+
 struct session_thread {
 	struct lines_thread lines;
 	bool used;
@@ -79,10 +92,13 @@ struct session_options {
 	uint32_t enabled; /* bit set of finding kinds */
 	enum lines_model model;
 	bool heap;  /* --pm-heap */
-	bool trace; /* --trace: every event is written out */
+	bool loads; /* somebody listens to loads */
 	uint32_t globs;
 	char glob[SESSION_GLOBS][SESSION_PATH];
-	char trace_path[SESSION_PATH];
+	uint32_t tx_only; /* --tx-only: structures that only transactions may change */
+	char tx_only_name[SESSION_GLOBS][SESSION_PATH];
+	uint32_t trusted; /* --trust-lib */
+	char trusted_glob[SESSION_GLOBS][SESSION_PATH];
 };
 
 struct session {
@@ -107,6 +123,11 @@ struct session {
 	struct session_file file[SESSION_FILES];
 	struct session_range range[SESSION_RANGES];
 
+	struct library_table library;
+	struct places places;
+	struct stream stream;
+	uint32_t customs;
+	struct session_custom custom[SESSION_CUSTOM];
 	struct stacks stacks;
 	struct raw_table raw;
 	struct lines lines;

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Which structure a store goes to, and where in it: what the types of address computations tell.
+ * `n->inner.x = 1` is in "struct inner" and in "struct node". A copy to a whole object has no such
+ * computation; there the others that use the same pointer are asked.
+ */
+#include "compile/instrument.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { LEVELS = 4, NAME = 96, USES = 64, STEPS = 16 };
+
+struct level {
+	uint32_t offset;
+	char name[NAME];
+};
+
+/* "struct.node.12" is "struct node"; false for types without a name. */
+static bool type_name(LLVMTypeRef type, char *name)
+{
+	const char *text = LLVMGetTypeKind(type) == LLVMStructTypeKind ? LLVMGetStructName(type)
+								       : NULL;
+	const char *dot = text ? strchr(text, '.') : NULL;
+	size_t length;
+
+	if (!dot || !dot[1] || strncmp(dot + 1, "anon", 4) == 0)
+		return false;
+	length = snprintf(name, NAME, "%.*s %s", (int)(dot - text), text, dot + 1);
+	if (length >= NAME)
+		return false;
+	while (length && isdigit((unsigned char)name[length - 1]))
+		length--;
+	if (length && name[length - 1] == '.')
+		name[length - 1] = 0;
+	return true;
+}
+
+static bool is_gep(LLVMValueRef value)
+{
+	return LLVMIsAGetElementPtrInst(value) ||
+	       (LLVMIsAConstantExpr(value) && LLVMGetConstOpcode(value) == LLVMGetElementPtr);
+}
+
+/* The offset that the indices behind the first one make; unknown ones count as 0. */
+static uint64_t gep_offset(struct instrumenter *in, LLVMValueRef gep)
+{
+	LLVMTypeRef type = LLVMGetGEPSourceElementType(gep);
+	uint64_t offset = 0;
+
+	for (int i = 2; i < LLVMGetNumOperands(gep); i++) {
+		LLVMValueRef index = LLVMGetOperand(gep, i);
+		uint64_t value = LLVMIsAConstantInt(index) ? LLVMConstIntGetZExtValue(index) : 0;
+
+		if (LLVMGetTypeKind(type) == LLVMStructTypeKind) {
+			offset += LLVMOffsetOfElement(in->layout, type, value);
+			type = LLVMStructGetTypeAtIndex(type, value);
+		} else if (LLVMGetTypeKind(type) == LLVMArrayTypeKind) {
+			type = LLVMGetElementType(type);
+			offset += value * LLVMABISizeOfType(in->layout, type);
+		} else {
+			break;
+		}
+	}
+	return offset;
+}
+
+/* A structure that some address computation takes this pointer for. */
+static bool pointee_of_uses(LLVMValueRef pointer, char *name)
+{
+	unsigned count = 0;
+
+	for (LLVMUseRef use = LLVMGetFirstUse(pointer); use && count < USES;
+	     use = LLVMGetNextUse(use), count++) {
+		LLVMValueRef user = LLVMGetUser(use);
+
+		if (is_gep(user) && LLVMGetOperand(user, 0) == pointer &&
+		    LLVMGetNumOperands(user) > 2 &&
+		    type_name(LLVMGetGEPSourceElementType(user), name))
+			return true;
+	}
+	return false;
+}
+
+/* The same for a variable that is still in memory: all its loads give the same kind of pointer. */
+static bool pointee_of_variable(LLVMValueRef load, char *name)
+{
+	LLVMValueRef variable = LLVMIsALoadInst(load) ? LLVMGetOperand(load, 0) : NULL;
+	unsigned count = 0;
+
+	if (!variable || !LLVMIsAAllocaInst(variable))
+		return false;
+	for (LLVMUseRef use = LLVMGetFirstUse(variable); use && count < USES;
+	     use = LLVMGetNextUse(use), count++)
+		if (LLVMIsALoadInst(LLVMGetUser(use)) && pointee_of_uses(LLVMGetUser(use), name))
+			return true;
+	return false;
+}
+
+/* Innermost structure first. */
+static unsigned find_levels(struct instrumenter *in, LLVMValueRef pointer, struct level *level)
+{
+	uint64_t offset = 0;
+	unsigned levels = 0;
+
+	for (unsigned step = 0; step < STEPS && is_gep(pointer) && levels < LEVELS; step++) {
+		offset += gep_offset(in, pointer);
+		if (LLVMGetNumOperands(pointer) > 2 &&
+		    type_name(LLVMGetGEPSourceElementType(pointer), level[levels].name))
+			level[levels++].offset = offset;
+		pointer = LLVMGetOperand(pointer, 0);
+	}
+	if (!levels && (pointee_of_uses(pointer, level[0].name) ||
+			pointee_of_variable(pointer, level[0].name)))
+		level[levels++].offset = offset;
+	return levels;
+}
+
+/* As event.h has it: offset and name, level by level, ended by an empty name. */
+static size_t encode(const struct level *level, unsigned levels, char *text)
+{
+	size_t used = 0;
+
+	for (unsigned i = 0; i < levels; i++) {
+		memcpy(text + used, &level[i].offset, sizeof(level[i].offset));
+		used += sizeof(level[i].offset);
+		used += strlen(strcpy(text + used, level[i].name)) + 1;
+	}
+	memset(text + used, 0, 5);
+	return used + 5;
+}
+
+LLVMValueRef place_of(struct instrumenter *in, LLVMValueRef pointer)
+{
+	struct level level[LEVELS];
+	unsigned levels = find_levels(in, pointer, level);
+	char text[LEVELS * (NAME + 4) + 8], name[LEVELS * NAME + 64];
+	LLVMValueRef global, content;
+	size_t size, length;
+
+	if (!levels)
+		return LLVMConstNull(in->pointer);
+	size = encode(level, levels, text);
+	length = snprintf(name, sizeof(name), "__perdure.place");
+	for (unsigned i = 0; i < levels; i++)
+		length += snprintf(name + length, sizeof(name) - length, ".%u.%s", level[i].offset,
+				   level[i].name);
+	global = LLVMGetNamedGlobal(in->module, name);
+	if (global)
+		return global;
+	content = LLVMConstStringInContext2(in->context, text, size, true);
+	global = LLVMAddGlobal(in->module, LLVMTypeOf(content), name);
+	LLVMSetInitializer(global, content);
+	LLVMSetGlobalConstant(global, true);
+	LLVMSetLinkage(global, LLVMPrivateLinkage);
+	LLVMSetAlignment(global, 4);
+	return global;
+}

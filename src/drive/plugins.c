@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "drive/plugins.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "checkers/checkers.h"
+#include "drive/replay.h"
+#include "report/symbols.h"
+#include "report/types.h"
+
+/* An owner number no thread of the target has. */
+#define LISTENER (UINT32_MAX - 1)
+
+static struct plugin {
+	const struct perdure_oracle *oracle;
+	struct perdure_host host; /* with the plug-in as its data */
+	void *self;
+} plugin[PLUGINS];
+static unsigned plugins;
+static struct session *current_session;
+static struct replay *replay;
+static const char *at_work;
+
+int plugins_load(const char *path, char *error, size_t size)
+{
+	const struct perdure_oracle *oracle;
+	char full[PATH_MAX];
+	void *library;
+
+	if (plugins == PLUGINS) {
+		snprintf(error, size, "more than %d plug-ins", PLUGINS);
+		return -1;
+	}
+	if (!realpath(path, full)) {
+		snprintf(error, size, "no such file");
+		return -1;
+	}
+	library = dlopen(full, RTLD_NOW | RTLD_LOCAL);
+	if (!library) {
+		snprintf(error, size, "%s", dlerror());
+		return -1;
+	}
+	oracle = dlsym(library, "perdure_oracle");
+	if (!oracle) {
+		snprintf(error, size, "is no plug-in: it does not define perdure_oracle");
+		return -1;
+	}
+	if (!oracle->abi || oracle->abi > PERDURE_ORACLE_ABI) {
+		snprintf(error, size, "was built for version %u of the plug-in interface; this is %u",
+			 oracle->abi, PERDURE_ORACLE_ABI);
+		return -1;
+	}
+	if (!oracle->name || !*oracle->name) {
+		snprintf(error, size, "has no name");
+		return -1;
+	}
+	plugin[plugins++].oracle = oracle;
+	return 0;
+}
+
+const struct perdure_oracle *plugins_find(const char *name)
+{
+	for (unsigned i = 0; i < plugins; i++)
+		if (strncmp(plugin[i].oracle->name, name,
+			    sizeof(((struct session_custom *)0)->oracle) - 1) == 0)
+			return plugin[i].oracle;
+	return NULL;
+}
+
+/* ---- what plug-ins ask ---- */
+
+static enum perdure_persistence host_persistence(const struct perdure_host *host, uint64_t address,
+						 uint64_t size)
+{
+	static const enum perdure_persistence answers[] = {
+		[LINES_PERSISTENT] = PERDURE_PERSISTENT,
+		[LINES_FLUSHED] = PERDURE_FLUSHED,
+		[LINES_DIRTY] = PERDURE_DIRTY,
+	};
+
+	(void)host;
+	return answers[replay_state(replay, address, size)];
+}
+
+static unsigned host_transactions(const struct perdure_host *host, uint32_t thread)
+{
+	const struct transactions *tx = replay_transactions(replay, thread);
+
+	(void)host;
+	return tx ? tx->depth : 0;
+}
+
+static bool host_is_logged(const struct perdure_host *host, uint32_t thread, uint64_t address,
+			   uint64_t size)
+{
+	const struct transactions *tx = replay_transactions(replay, thread);
+
+	(void)host;
+	return tx && transactions_protects(tx, address, size);
+}
+
+static bool host_symbol(const struct perdure_host *host, uint32_t stack, unsigned frame,
+			struct perdure_frame *result)
+{
+	struct site site = { 0 };
+	const struct frame_info *info;
+
+	(void)host;
+	if (stack)
+		symbols_resolve(current_session, stack, &site);
+	if (frame >= site.frames)
+		return false;
+	info = &site.frame[frame];
+	*result = (struct perdure_frame){ info->function, info->file, info->line, info->column };
+	return true;
+}
+
+static bool host_type(const struct perdure_host *host, const struct perdure_event *event,
+		      struct perdure_type *result)
+{
+	const struct place *place;
+
+	(void)host;
+	if (!event->place || event->place > current_session->places.used)
+		return false;
+	place = &current_session->places.place[event->place];
+	*result = (struct perdure_type){
+		.name = place->type,
+		.offset = place->offset,
+		.field = types_field(current_session, place->type, place->offset),
+	};
+	return true;
+}
+
+static void copy_text(char *to, const char *from, size_t size)
+{
+	snprintf(to, size, "%s", from ? from : "");
+}
+
+/* Index + 1 of an equal text; a new one if there is room. */
+static uint32_t intern(struct session *session, const struct session_custom *custom)
+{
+	uint32_t i;
+
+	for (i = 0; i < session->customs; i++)
+		if (strcmp(session->custom[i].oracle, custom->oracle) == 0 &&
+		    strcmp(session->custom[i].message, custom->message) == 0 &&
+		    strcmp(session->custom[i].role, custom->role) == 0 &&
+		    strcmp(session->custom[i].other_role, custom->other_role) == 0)
+			return i + 1;
+	if (i == SESSION_CUSTOM) {
+		session_limit(session, LISTENER,
+			      "plug-ins said too many different things: some are not shown");
+		return SESSION_CUSTOM;
+	}
+	session->custom[session->customs++] = *custom;
+	return i + 1;
+}
+
+static void host_report(const struct perdure_host *host, const struct perdure_report *report)
+{
+	const struct plugin *from = host->data;
+	struct session_custom custom = { .performance = report->performance };
+
+	copy_text(custom.oracle, from->oracle->name, sizeof(custom.oracle));
+	copy_text(custom.message, report->message, sizeof(custom.message));
+	copy_text(custom.role, report->role ? report->role : "store", sizeof(custom.role));
+	copy_text(custom.other_role, report->other_role ? report->other_role : "store",
+		  sizeof(custom.other_role));
+	checkers_report(
+		&(struct raw_finding){
+			.kind = KIND_CUSTOM,
+			.stack = report->stack,
+			.other = report->other_stack,
+			.address = report->address,
+			.size = report->size,
+			.custom = intern(current_session, &custom),
+		},
+		LISTENER);
+}
+
+/* ---- what they hear ---- */
+
+bool plugins_start(struct session *session)
+{
+	current_session = session;
+	replay = replay_create(session->options.model);
+	if (!replay)
+		return false;
+	for (unsigned i = 0; i < plugins; i++) {
+		plugin[i].host = (struct perdure_host){
+			.abi = PERDURE_ORACLE_ABI,
+			.data = &plugin[i],
+			.persistence = host_persistence,
+			.transactions = host_transactions,
+			.is_logged = host_is_logged,
+			.symbol = host_symbol,
+			.type = host_type,
+			.report = host_report,
+		};
+		at_work = plugin[i].oracle->name;
+		if (plugin[i].oracle->start)
+			plugin[i].self = plugin[i].oracle->start(&plugin[i].host);
+	}
+	at_work = NULL;
+	return true;
+}
+
+void plugins_event(const struct perdure_event *event)
+{
+	for (unsigned i = 0; i < plugins; i++) {
+		at_work = plugin[i].oracle->name;
+		if (plugin[i].oracle->event)
+			plugin[i].oracle->event(plugin[i].self, &plugin[i].host, event);
+	}
+	at_work = NULL;
+	replay_event(replay, event);
+}
+
+void plugins_finish(void)
+{
+	for (unsigned i = 0; i < plugins; i++) {
+		at_work = plugin[i].oracle->name;
+		if (plugin[i].oracle->finish)
+			plugin[i].oracle->finish(plugin[i].self, &plugin[i].host);
+	}
+	at_work = NULL;
+}
+
+const char *plugins_current(void)
+{
+	return at_work;
+}

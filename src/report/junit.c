@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * JUnit XML: one test case for each cause, which fails or, if it does not count, is skipped; and
+ * one for each kind of which there is none, which passes.
+ */
+#include "report/write.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/json_text.h"
+
+/* Text for attributes and contents; what XML cannot hold at all becomes "?". */
+static void print_escaped(FILE *out, const char *text)
+{
+	char *good = utf8_repaired(text);
+
+	for (const char *p = good; *p; p++) {
+		unsigned char c = *p;
+
+		if (c == '<')
+			fputs("&lt;", out);
+		else if (c == '>')
+			fputs("&gt;", out);
+		else if (c == '&')
+			fputs("&amp;", out);
+		else if (c == '"')
+			fputs("&quot;", out);
+		else if (c < 32 && c != '\n' && c != '\t')
+			fputc('?', out);
+		else
+			fputc(c, out);
+	}
+	free(good);
+}
+
+static void print_place(FILE *out, const struct frame_info *frame)
+{
+	print_escaped(out, frame->file ? frame->file : frame->module ? frame->module : "?");
+	if (frame->line)
+		fprintf(out, ":%u", frame->line);
+	fputs(" in ", out);
+	print_escaped(out, frame->function);
+}
+
+static void print_stacks(FILE *out, const struct finding *f)
+{
+	for (unsigned s = 0; s < f->sites; s++) {
+		fprintf(out, "%s:\n", f->site[s].role);
+		for (unsigned i = 0; i < f->site[s].frames; i++) {
+			fputs("  ", out);
+			print_place(out, &f->site[s].frame[i]);
+			fputc('\n', out);
+		}
+	}
+	if (f->fix) {
+		fputs("fix: ", out);
+		print_escaped(out, f->fix);
+		fputc('\n', out);
+	}
+}
+
+static void print_case(FILE *out, const struct result *result, const struct finding *f)
+{
+	const struct frame_info *shown = site_shown(&f->site[0]);
+
+	fprintf(out, "  <testcase classname=\"perdure.%s.%s\" name=\"", result->engine,
+		kind_info(f->kind)->name);
+	if (shown)
+		print_place(out, shown);
+	else
+		fputs(f->id, out);
+	fputs("\">\n", out);
+	if (finding_counts(f)) {
+		fputs("   <failure type=\"", out);
+		print_escaped(out, kind_info(f->kind)->name);
+		fputs("\" message=\"", out);
+		print_escaped(out, f->message);
+		fputs("\">", out);
+		print_stacks(out, f);
+		fputs("</failure>\n", out);
+	} else {
+		fprintf(out, "   <skipped message=\"%s\"/>\n",
+			f->suppressed ? "suppressed" : "known from the baseline");
+	}
+	fputs("  </testcase>\n", out);
+}
+
+/* The first finding of each cause, preferring one that counts. */
+static bool stands_for_cause(const struct result *result, size_t at)
+{
+	const struct finding *f = &result->finding[at];
+
+	for (size_t i = 0; i < result->findings; i++) {
+		const struct finding *other = &result->finding[i];
+
+		if (i == at || other->cause != f->cause)
+			continue;
+		if (finding_counts(other) && !finding_counts(f))
+			return false;
+		if (i < at && finding_counts(other) == finding_counts(f))
+			return false;
+	}
+	return true;
+}
+
+static void print_suite(FILE *out, const struct result *result)
+{
+	unsigned cases = 0, failures = 0, skipped = 0;
+	bool seen[KIND_COUNT] = { false };
+
+	for (size_t i = 0; i < result->findings; i++) {
+		const struct finding *f = &result->finding[i];
+
+		seen[f->kind] = true;
+		if (!stands_for_cause(result, i))
+			continue;
+		cases++;
+		failures += finding_counts(f);
+		skipped += !finding_counts(f);
+	}
+	for (int kind = 0; kind < KIND_COUNT; kind++)
+		cases += !seen[kind];
+	fprintf(out, " <testsuite name=\"perdure %s\" tests=\"%u\" failures=\"%u\" errors=\"0\" "
+		     "skipped=\"%u\" time=\"%.3f\">\n",
+		result->engine, cases, failures, skipped, result->seconds);
+	for (int kind = 0; kind < KIND_COUNT; kind++)
+		if (!seen[kind])
+			fprintf(out, "  <testcase classname=\"perdure.%s\" name=\"%s\"/>\n",
+				result->engine, kind_info(kind)->name);
+	for (size_t i = 0; i < result->findings; i++)
+		if (stands_for_cause(result, i))
+			print_case(out, result, &result->finding[i]);
+	if (result->limit_count) {
+		fputs("  <system-out>", out);
+		for (size_t i = 0; i < result->limit_count; i++) {
+			fputs("limit: ", out);
+			print_escaped(out, result->limits[i]);
+			fputc('\n', out);
+		}
+		fputs("</system-out>\n", out);
+	}
+	fputs(" </testsuite>\n", out);
+}
+
+int write_junit(const char *path, const struct result *result)
+{
+	FILE *out = strcmp(path, "-") == 0 ? stdout : fopen(path, "w");
+	int status = 0;
+
+	if (!out)
+		return -1;
+	fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n", out);
+	print_suite(out, result);
+	fputs("</testsuites>\n", out);
+	if (fflush(out) == EOF || ferror(out))
+		status = -1;
+	if (out != stdout && fclose(out) == EOF)
+		status = -1;
+	if (status < 0 && !errno)
+		errno = EIO;
+	return status;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Structures, as the debug information of the program's objects describes them. */
+#ifndef REPORT_TYPES_H
+#define REPORT_TYPES_H
+
+#include <stdbool.h>
+
+#include "session/session.h"
+
+/* Is there a structure of this name ("node" or "struct node") in any object of the program? */
+bool types_exist(const struct session *session, const char *name);
+
+/*
+ * What lies at an offset of a structure, as in "pair.left"; null if that is not known. The result
+ * stays valid until the process ends.
+ */
+const char *types_field(const struct session *session, const char *name, uint64_t offset);
+
+/* The name without "struct ", "class " or "union " in front. */
+const char *types_bare_name(const char *name);
+
+#endif

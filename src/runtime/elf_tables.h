@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the dynamic section of a loaded object says. Uses no libc function: they are interposed. */
+#ifndef RUNTIME_ELF_TABLES_H
+#define RUNTIME_ELF_TABLES_H
+
+#include <link.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct elf_tables {
+	const uint32_t *hash;
+	const ElfW(Sym) * symbol;
+	const char *text;
+	const ElfW(Half) * version;
+	const ElfW(Rela) * relocation, *plt_relocation;
+	size_t relocations, plt_relocations;
+	const char *path; /* RUNPATH or RPATH; null if it has none */
+};
+
+/* False if the object has no symbols to look up. */
+__attribute__((visibility("hidden"))) bool elf_read_tables(const struct dl_phdr_info *info,
+							   struct elf_tables *tables);
+
+/* The address of a function that the object defines, in its default version; 0 if it does not. */
+__attribute__((visibility("hidden"))) uintptr_t elf_find_function(uintptr_t bias,
+								  const struct elf_tables *tables,
+								  const char *name);
+
+#endif

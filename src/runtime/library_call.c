@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a hooked library function does, told as events. */
+#include "runtime/library.h"
+
+#include <errno.h>
+
+/* ---- values ---- */
+
+static uint64_t call_object_function(uint32_t index, uint64_t first, uint64_t second)
+{
+	uint64_t (*function)(uint64_t, uint64_t) =
+		(__typeof__(function))library_hooks_address(index);
+
+	return function ? function(first, second) : 0;
+}
+
+static uint64_t ask(uint32_t index)
+{
+	int (*function)(void) = (__typeof__(function))library_hooks_address(index);
+
+	return function ? (uint64_t)(int64_t)function() : 0;
+}
+
+/* The words that a term starts at: a parameter's, the result's, or what one of them points to. */
+static const uint64_t *term_words(const struct library_term *term, const struct library_call *call)
+{
+	const uint64_t *words;
+
+	if (term->source == LIBRARY_RESULT)
+		words = call->result;
+	else if (term->word < LIBRARY_REGISTERS)
+		words = &call->word[term->word];
+	else /* behind the return address */
+		words = (const uint64_t *)(call->frame + 1) + (term->word - LIBRARY_REGISTERS);
+	return term->dereferenced ? (const uint64_t *)words[0] : words;
+}
+
+static uint64_t object_value(const struct library_term *term, const uint64_t *words)
+{
+	const struct library_object *object = &runtime_session->library.object[term->object - 1];
+	uint64_t second = object->words > 1 ? words[1] : 0;
+	uint64_t address = call_object_function(object->address, words[0], second);
+
+	if (!term->size || !address)
+		return term->size ? 0 : address;
+	return call_object_function(object->size, words[0], second);
+}
+
+static uint64_t term_value(const struct library_term *term, const struct library_call *call)
+{
+	const uint64_t *words;
+	uint64_t value;
+
+	if (term->source == LIBRARY_CONSTANT)
+		return term->constant;
+	if (term->source == LIBRARY_ANSWER)
+		return ask(term->constant);
+	words = term_words(term, call);
+	if (!words)
+		return 0;
+	value = term->object ? object_value(term, words) : words[0];
+	if (term->narrow)
+		value = (uint64_t)(int64_t)(int32_t)value;
+	return term->pm ? in_window((const void *)value) : value;
+}
+
+static uint64_t evaluate(const struct library_value *value, const struct library_call *call)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < value->terms; i++) {
+		uint64_t term = term_value(&value->term[i], call);
+
+		switch (value->term[i].operation) {
+		case '-':
+			sum -= term;
+			break;
+		case '*':
+			sum *= term;
+			break;
+		default:
+			sum += term;
+		}
+	}
+	return sum;
+}
+
+static bool holds(const struct library_effect *effect, const struct library_call *call)
+{
+	for (unsigned i = 0; i < effect->conditions; i++) {
+		const struct library_condition *condition = &effect->condition[i];
+		uint64_t value = evaluate(&condition->value, call) & condition->mask;
+
+		if ((value == (uint64_t)condition->equals) == condition->negated)
+			return false;
+	}
+	return true;
+}
+
+/* ---- effects ---- */
+
+/* Does the function's own code tell this, if it was built with perdure-cc? */
+static bool is_memory_effect(const struct library_effect *effect)
+{
+	switch (effect->verb) {
+	case LIBRARY_LOAD:
+	case LIBRARY_STORE:
+	case LIBRARY_FLUSH:
+	case LIBRARY_FENCE:
+	case LIBRARY_PERSIST:
+	case LIBRARY_DURABLE:
+	case LIBRARY_VOLATILE:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void durable(uint64_t address, uint64_t size, bool pages, const struct frame *frame)
+{
+	uint64_t start = pages ? address & ~4095ull : address;
+
+	if (in_window((void *)address) && size)
+		event_persist((void *)start, address + size - start, frame);
+}
+
+static void persist(void *p, uint64_t size, bool full, const struct frame *frame)
+{
+	if (!in_window(p))
+		return;
+	event_flush(p, size, PERDURE_CLWB, frame);
+	event_fence(full ? PERDURE_MFENCE : PERDURE_SFENCE, frame);
+}
+
+static void memory_effect(const struct library_effect *effect, uint64_t address, uint64_t size,
+			  const struct frame *frame)
+{
+	void *p = (void *)address;
+
+	switch (effect->verb) {
+	case LIBRARY_LOAD:
+		event_load(p, size, frame);
+		break;
+	case LIBRARY_STORE:
+		if (effect->options & LIBRARY_NONTEMPORAL)
+			event_streamed(p, size, frame);
+		else
+			event_stored(p, size, frame);
+		break;
+	case LIBRARY_FLUSH:
+		event_flush(p, size, PERDURE_CLWB, frame);
+		break;
+	case LIBRARY_FENCE:
+		event_fence(effect->options & LIBRARY_FULL ? PERDURE_MFENCE : PERDURE_SFENCE,
+			    frame);
+		break;
+	case LIBRARY_PERSIST:
+		persist(p, size, effect->options & LIBRARY_FULL, frame);
+		break;
+	case LIBRARY_DURABLE:
+		durable(address, size, effect->options & LIBRARY_PAGES, frame);
+		break;
+	default: /* LIBRARY_VOLATILE */
+		event_volatile(p, size);
+	}
+}
+
+static void semantic_effect(const struct library_effect *effect, uint64_t first, uint64_t second,
+			    const struct library_call *call)
+{
+	const struct frame *frame = call->frame;
+	bool no_flush = effect->options & LIBRARY_NO_FLUSH;
+	void *p = (void *)first;
+
+	switch (effect->verb) {
+	case LIBRARY_TX_BEGIN:
+		event_tx_begin(effect->values ? p : NULL, frame);
+		break;
+	case LIBRARY_TX_ADD:
+		event_tx_add(p, second, no_flush, frame);
+		break;
+	case LIBRARY_TX_COMMIT:
+	case LIBRARY_TX_ABORT:
+		event_tx_finish(effect->verb == LIBRARY_TX_COMMIT, !call->hook->instrumented,
+				frame);
+		break;
+	case LIBRARY_TX_END:
+		event_tx_end(!call->hook->instrumented, frame);
+		break;
+	case LIBRARY_ALLOC:
+		event_alloc(p, second, no_flush, effect->options & LIBRARY_RESERVED, frame);
+		break;
+	case LIBRARY_FREE:
+		event_free(p, effect->values > 1 ? second : 0, frame);
+		break;
+	case LIBRARY_PUBLISH:
+		event_publish();
+		break;
+	case LIBRARY_LOCK:
+		event_lock(p, true, frame);
+		break;
+	case LIBRARY_UNLOCK:
+		event_lock(p, false, frame);
+		break;
+	default: /* LIBRARY_ORDER */
+		event_fence(PERDURE_RMW_FENCE, frame);
+	}
+}
+
+static void perform(const struct library_effect *effect, struct library_call *call)
+{
+	bool instrumented = call->hook->instrumented;
+	uint64_t value[2] = { 0 };
+
+	/* What a transaction says about a store matters also if the store itself will be told. */
+	if (instrumented && is_memory_effect(effect) && effect->verb != LIBRARY_STORE)
+		return;
+	if (!holds(effect, call))
+		return;
+	for (unsigned i = 0; i < effect->values; i++)
+		value[i] = evaluate(&effect->value[i], call);
+	if (effect->verb == LIBRARY_GIVES)
+		call->result[0] = (uint64_t)library_hooks_wrap(
+			&runtime_session->library.function[effect->gives],
+			(void *)call->result[0]);
+	else if (instrumented && effect->verb == LIBRARY_STORE)
+		transactions_judge((void *)value[0], value[1], call->frame);
+	else if (is_memory_effect(effect))
+		memory_effect(effect, value[0], value[1], call->frame);
+	else
+		semantic_effect(effect, value[0], value[1], call);
+}
+
+/* ---- the call ---- */
+
+static const struct library_effect *effect_at(const struct library_call *call, uint64_t index)
+{
+	return &runtime_session->library.effect[call->hook->function->effect + index];
+}
+
+/* The effect that says when, or whether, the function runs; the number of effects if none does. */
+static unsigned find_call(const struct library_call *call)
+{
+	unsigned count = call->hook->function->effects, i;
+
+	for (i = 0; i < count; i++)
+		if (effect_at(call, i)->verb <= LIBRARY_RETURNS)
+			break;
+	return i;
+}
+
+/* An address that is no PM is the library's own business. */
+static bool concerns_pm(const struct library_call *call, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		const struct library_effect *effect = effect_at(call, i);
+
+		if (effect->values)
+			return in_window((void *)evaluate(&effect->value[0], call));
+	}
+	return true;
+}
+
+static bool is_skipped(struct library_call *call, unsigned at)
+{
+	const struct library_effect *effect = effect_at(call, at);
+
+	if (call->hook->instrumented || !holds(effect, call))
+		return false;
+	if (effect->verb == LIBRARY_RETURNS) {
+		call->result[0] = evaluate(&effect->value[0], call);
+		return true;
+	}
+	call->result[0] = 0;
+	return effect->verb == LIBRARY_NO_CALL && concerns_pm(call, at);
+}
+
+/* Calls that have been left, by a return or by a jump, lie below the stack as it is now. */
+static void drop_left(struct thread *thread, const struct frame *frame)
+{
+	while (thread->calls && thread->call[thread->calls - 1].frame <= frame)
+		thread->calls--;
+}
+
+static void note_call(const struct library_call *call)
+{
+	struct thread *thread = &runtime_thread;
+	uint32_t library = call->hook->function->library;
+
+	if (!runtime_session->library.library[library].transactional)
+		return;
+	if (thread->calls < THREAD_CALLS)
+		thread->call[thread->calls++] =
+			(struct thread_call){ call->frame, call->hook->low, call->hook->high };
+}
+
+bool library_is_inside(const struct frame *frame)
+{
+	struct thread *thread = &runtime_thread;
+
+	if (!thread->calls)
+		return false;
+	drop_left(thread, frame);
+	return thread->calls != 0;
+}
+
+void library_jump(const struct frame *frame)
+{
+	const struct thread *thread = &runtime_thread;
+	const struct thread_call *call;
+
+	if (!library_is_inside(frame))
+		return;
+	call = &thread->call[thread->calls - 1];
+	if (frame->return_address - call->low < call->high - call->low)
+		event_tx_finish(false, true, frame);
+}
+
+HIDDEN void *library_before(struct library_call *call, uint32_t index, const struct frame *frame);
+HIDDEN void library_after(struct library_call *call);
+
+void *library_before(struct library_call *call, uint32_t index, const struct frame *frame)
+{
+	const struct library_hook *hook = library_hook(index);
+	int saved_errno = errno;
+	unsigned at;
+
+	call->hook = hook;
+	call->frame = frame;
+	call->stack_words = hook->function->stack_words;
+	call->passive = frame->return_address - hook->low < hook->high - hook->low;
+	if (call->passive)
+		return hook->real;
+	drop_left(&runtime_thread, frame);
+	call->next = 0;
+	at = find_call(call);
+	if (at < hook->function->effects) { /* otherwise all effects are after the call */
+		for (; call->next < at; call->next++)
+			perform(effect_at(call, call->next), call);
+		call->next++;
+		if (is_skipped(call, at)) {
+			errno = saved_errno;
+			return NULL;
+		}
+	}
+	note_call(call);
+	errno = saved_errno;
+	return hook->real;
+}
+
+void library_after(struct library_call *call)
+{
+	int saved_errno = errno;
+
+	if (call->passive)
+		return;
+	drop_left(&runtime_thread, call->frame);
+	for (; call->next < call->hook->function->effects; call->next++)
+		perform(effect_at(call, call->next), call);
+	errno = saved_errno;
+}

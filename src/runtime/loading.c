@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Objects that come and go while the program runs. */
+#include "runtime/library.h"
+
+#include <limits.h>
+#include <link.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runtime/elf_tables.h"
+
+struct caller {
+	uintptr_t address;
+	const char *object; /* its file, "" for the executable */
+	const char *path;   /* its RUNPATH, null if it has none */
+};
+
+static int find_caller(struct dl_phdr_info *info, size_t size, void *argument)
+{
+	struct caller *caller = argument;
+	struct elf_tables tables;
+
+	(void)size;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *header = &info->dlpi_phdr[i];
+
+		if (header->p_type != PT_LOAD ||
+		    caller->address - (info->dlpi_addr + header->p_vaddr) >= header->p_memsz)
+			continue;
+		caller->object = info->dlpi_name;
+		if (elf_read_tables(info, &tables))
+			caller->path = tables.path;
+		return 1;
+	}
+	return 0;
+}
+
+/* The directory of an object, for $ORIGIN. */
+static size_t origin(const char *object, char *directory, size_t size)
+{
+	ssize_t length;
+	char *slash;
+
+	if (*object)
+		length = strlen(strncpy(directory, object, size - 1));
+	else
+		length = readlink("/proc/self/exe", directory, size - 1);
+	directory[length > 0 ? length : 0] = 0;
+	slash = strrchr(directory, '/');
+	if (slash)
+		*slash = 0;
+	return strlen(directory);
+}
+
+static size_t append(char *path, size_t used, const char *text, size_t length)
+{
+	if (used + length + 1 > PATH_MAX)
+		length = 0;
+	memcpy(path + used, text, length);
+	path[used + length] = 0;
+	return used + length;
+}
+
+/* One directory of a RUNPATH with the file's name behind it. */
+static void expand(char *path, const char *entry, size_t length, const struct caller *caller,
+		   const char *name)
+{
+	static const char *const words[] = { "$ORIGIN", "${ORIGIN}" };
+	char directory[PATH_MAX] = "";
+	size_t used = 0;
+
+	for (size_t i = 0; i < length;) {
+		const char *found = NULL;
+
+		for (unsigned w = 0; w < 2 && !found; w++)
+			if (strncmp(entry + i, words[w], strlen(words[w])) == 0)
+				found = words[w];
+		if (found) {
+			used = append(path, used, directory,
+				      origin(caller->object, directory, sizeof(directory)));
+			i += strlen(found);
+		} else {
+			used = append(path, used, entry + i++, 1);
+		}
+	}
+	used = append(path, used, "/", 1);
+	append(path, used, name, strlen(name));
+}
+
+/*
+ * The loader looks for a name without a slash in the directories that the caller's own object
+ * names. It would take this library for the caller, so that part of the search is done here.
+ */
+static const char *find_file(const char *name, const struct frame *frame, char *path)
+{
+	struct caller caller = { .address = frame->return_address };
+
+	if (!name || strchr(name, '/'))
+		return name;
+	dl_iterate_phdr(find_caller, &caller);
+	for (const char *entry = caller.path; entry && *entry;) {
+		size_t length = strcspn(entry, ":");
+
+		path[0] = 0;
+		expand(path, entry, length, &caller, name);
+		if (access(path, R_OK) == 0)
+			return path;
+		entry += length + (entry[length] == ':');
+	}
+	return name;
+}
+
+static void loaded(void)
+{
+	if (!runtime_session)
+		return;
+	modules_update();
+	if (runtime_involved)
+		library_hooks_update();
+}
+
+PUBLIC void *dlopen(const char *name, int flags)
+{
+	char path[PATH_MAX];
+	void *handle = REAL(dlopen)(find_file(name, FRAME, path), flags);
+
+	if (handle)
+		loaded();
+	return handle;
+}
+
+PUBLIC int dlclose(void *handle)
+{
+	int result = REAL(dlclose)(handle);
+
+	if (runtime_session) {
+		modules_unloaded();
+		library_hooks_unloaded();
+	}
+	return result;
+}

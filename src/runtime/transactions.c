@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Transactions and allocations, as library models tell them, and stores in their light. */
+#include "model/transactions.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#include "checkers/checkers.h"
+#include "runtime/hooks.h"
+#include "runtime/library.h"
+
+enum { RANGES = 1 << 20 }; /* of one transaction; address space, not memory */
+
+/* ---- the thread's state ---- */
+
+static struct transactions *own_transactions(void)
+{
+	static const size_t size = sizeof(struct transactions) + 3ul * RANGES * sizeof(struct range);
+	struct transactions *tx = runtime_thread.transactions;
+
+	if (tx)
+		return tx;
+	tx = REAL(mmap)(NULL, size, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (tx == MAP_FAILED)
+		return NULL;
+	transactions_init(tx, (struct range *)(tx + 1), RANGES);
+	runtime_thread.transactions = tx;
+	return tx;
+}
+
+void transactions_end_thread(void)
+{
+	static const size_t size = sizeof(struct transactions) + 3ul * RANGES * sizeof(struct range);
+
+	if (runtime_thread.transactions)
+		REAL(munmap)(runtime_thread.transactions, size);
+	runtime_thread.transactions = NULL;
+}
+
+static void update_judges(const struct transactions *tx)
+{
+	runtime_thread.judges = transactions_working(tx) || runtime_session->options.tx_only;
+	if (tx->full)
+		session_limit(runtime_session, thread_owner(),
+			      "a transaction with too many ranges: not all stores in it were judged");
+}
+
+/* ---- begin and end ---- */
+
+void event_tx_begin(const void *pool, const struct frame *frame)
+{
+	struct session_thread *thread = thread_enter();
+	struct transactions *tx = thread ? own_transactions() : NULL;
+	const struct session_file *file;
+	uint64_t low = 0, high = 0;
+	uint32_t stack;
+
+	if (tx) {
+		file = session_file_at(runtime_session, (uintptr_t)pool);
+		if (file) {
+			low = file->base;
+			high = file->base + file->reserved;
+		}
+		stack = stack_capture(frame);
+		transactions_begin(tx, stack, low, high);
+		update_judges(tx);
+		tell(thread, PERDURE_EVENT_TX_BEGIN, 0, (void *)low, high - low, stack);
+	}
+	if (thread)
+		thread_leave();
+}
+
+static void finish(struct session_thread *thread, struct transactions *tx, bool commit,
+		   bool prebuilt, uint32_t stack)
+{
+	if (!transactions_working(tx))
+		return;
+	if (transactions_finish(tx, &runtime_session->lines, &thread->lines, commit, prebuilt,
+				stack) &&
+	    prebuilt)
+		__perdure_inline.pending = 0;
+	update_judges(tx);
+	tell(thread, commit ? PERDURE_EVENT_TX_COMMIT : PERDURE_EVENT_TX_ABORT, prebuilt, NULL, 0,
+	     stack);
+}
+
+void event_tx_finish(bool commit, bool prebuilt, const struct frame *frame)
+{
+	struct transactions *tx = runtime_thread.transactions;
+	struct session_thread *thread;
+
+	if (!tx || !transactions_working(tx) || !(thread = thread_enter()))
+		return;
+	finish(thread, tx, commit, prebuilt, stack_capture(frame));
+	thread_leave();
+}
+
+void event_tx_end(bool prebuilt, const struct frame *frame)
+{
+	struct transactions *tx = runtime_thread.transactions;
+	struct session_thread *thread;
+	uint32_t stack;
+
+	if (!tx || !tx->depth || !(thread = thread_enter()))
+		return;
+	stack = stack_capture(frame);
+	finish(thread, tx, false, prebuilt, stack);
+	transactions_end(tx);
+	update_judges(tx);
+	tell(thread, PERDURE_EVENT_TX_END, 0, NULL, 0, stack);
+	thread_leave();
+}
+
+/* ---- ranges and objects ---- */
+
+void event_tx_add(const void *p, size_t size, bool no_flush, const struct frame *frame)
+{
+	struct transactions *tx = runtime_thread.transactions;
+	struct session_thread *thread;
+	uint32_t stack, earlier;
+
+	if (!tx || !in_window(p) || !(thread = thread_enter()))
+		return;
+	stack = stack_capture(frame);
+	earlier = transactions_add(tx, (uintptr_t)p, size, stack, no_flush);
+	if (earlier)
+		check_duplicate_add(&thread->lines, (uintptr_t)p, size, stack, earlier);
+	tell(thread, PERDURE_EVENT_TX_ADD, no_flush ? PERDURE_TX_NO_FLUSH : 0, p, size, stack);
+	thread_leave();
+}
+
+void event_alloc(const void *p, size_t size, bool no_flush, bool reserved,
+		 const struct frame *frame)
+{
+	struct session_thread *thread = in_window(p) && size ? thread_enter() : NULL;
+	struct transactions *tx = thread ? own_transactions() : NULL;
+	uint32_t stack;
+
+	if (tx) {
+		stack = stack_capture(frame);
+		transactions_alloc(tx, (uintptr_t)p, size, stack, no_flush, reserved);
+		tell(thread, PERDURE_EVENT_ALLOC,
+		     (no_flush ? PERDURE_TX_NO_FLUSH : 0) | (reserved ? PERDURE_TX_RESERVED : 0), p,
+		     size, stack);
+	}
+	if (thread)
+		thread_leave();
+}
+
+void event_free(const void *p, size_t size, const struct frame *frame)
+{
+	struct session_thread *thread = in_window(p) && size ? thread_enter() : NULL;
+	struct transactions *tx = runtime_thread.transactions;
+	uint32_t stack;
+
+	if (!thread)
+		return;
+	stack = stack_capture(frame);
+	if (!tx || !transactions_free(tx, (uintptr_t)p, size, stack))
+		lines_forget(&runtime_session->lines, &thread->lines, (uintptr_t)p, size);
+	tell(thread, PERDURE_EVENT_FREE, 0, p, size, stack);
+	thread_leave();
+}
+
+void event_publish(void)
+{
+	struct session_thread *thread = runtime_thread.transactions ? thread_enter() : NULL;
+
+	if (!thread)
+		return;
+	transactions_publish(runtime_thread.transactions);
+	tell(thread, PERDURE_EVENT_PUBLISH, 0, NULL, 0, 0);
+	thread_leave();
+}
+
+/* ---- stores ---- */
+
+/* --tx-only: is this one of the structures? Asked for every store, so the answers are kept. */
+static bool is_tx_only(const char *place)
+{
+	enum { KEPT = 4096 };
+	static struct {
+		const char *place;
+		bool answer;
+	} kept[KEPT];
+	const struct session_options *options = &runtime_session->options;
+	unsigned at = ((uintptr_t)place >> 2) % KEPT;
+	bool answer = false;
+
+	if (!place)
+		return false;
+	if (__atomic_load_n(&kept[at].place, __ATOMIC_ACQUIRE) == place)
+		return kept[at].answer;
+	for (const char *level = place; *place_type(level) && !answer; level = place_next(level))
+		for (uint32_t i = 0; i < options->tx_only && !answer; i++)
+			answer = strcmp(options->tx_only_name[i],
+					place_bare_type(level)) == 0;
+	if (!kept[at].place) {
+		kept[at].answer = answer;
+		__atomic_store_n(&kept[at].place, place, __ATOMIC_RELEASE);
+	}
+	return answer;
+}
+
+void judge_store(struct session_thread *thread, const void *p, uint64_t size, const char *place,
+		 uint32_t stack, const struct frame *frame)
+{
+	const struct transactions *tx = runtime_thread.transactions;
+	uint64_t address = (uintptr_t)p;
+	bool guarded = runtime_session->options.tx_only && is_tx_only(place);
+	uint32_t begin = tx && transactions_working(tx) ? transactions_stack(tx) : 0;
+
+	if (tx && !guarded && transactions_covers(tx, address, size))
+		return;
+	if (guarded ? tx && transactions_protects(tx, address, size) : !begin)
+		return;
+	if (library_is_inside(frame) || modules_transactional(frame->return_address) ||
+	    lines_are_excluded(&runtime_session->lines, address, size))
+		return;
+	check_unlogged_store(&thread->lines, address, size, stack, begin,
+			     guarded ? places_add(place) : 0);
+}
+
+void transactions_judge(const void *p, uint64_t size, const struct frame *frame)
+{
+	struct session_thread *thread =
+		runtime_thread.judges && in_window(p) && size ? thread_enter() : NULL;
+
+	if (!thread)
+		return;
+	judge_store(thread, p, size, NULL, stack_capture(frame), frame);
+	thread_leave();
+}
+
+/* The outermost structure is what a place is called after. */
+uint32_t places_add(const char *place)
+{
+	enum { KEPT = 4096 };
+	static struct {
+		const char *place;
+		uint32_t number;
+	} kept[KEPT];
+	unsigned at = ((uintptr_t)place >> 2) % KEPT;
+	const char *level;
+	uint32_t number;
+
+	if (__atomic_load_n(&kept[at].place, __ATOMIC_ACQUIRE) == place)
+		return kept[at].number;
+	for (level = place; *place_type(place_next(level));)
+		level = place_next(level);
+	number = places_intern(&runtime_session->places, place_offset(level), place_type(level),
+			       thread_owner());
+	if (!kept[at].place) {
+		kept[at].number = number;
+		__atomic_store_n(&kept[at].place, place, __ATOMIC_RELEASE);
+	}
+	return number;
+}
