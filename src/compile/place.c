@@ -43,8 +43,11 @@ static bool is_gep(LLVMValueRef value)
 	       (LLVMIsAConstantExpr(value) && LLVMGetConstOpcode(value) == LLVMGetElementPtr);
 }
 
-/* The offset that the indices behind the first one make; unknown ones count as 0. */
-static uint64_t gep_offset(struct instrumenter *in, LLVMValueRef gep)
+/*
+ * The offset that the indices behind the first one make (unknown ones count as 0), and the type of
+ * what lies there.
+ */
+static uint64_t gep_offset(struct instrumenter *in, LLVMValueRef gep, LLVMTypeRef *end)
 {
 	LLVMTypeRef type = LLVMGetGEPSourceElementType(gep);
 	uint64_t offset = 0;
@@ -63,6 +66,7 @@ static uint64_t gep_offset(struct instrumenter *in, LLVMValueRef gep)
 			break;
 		}
 	}
+	*end = type;
 	return offset;
 }
 
@@ -98,22 +102,34 @@ static bool pointee_of_variable(LLVMValueRef load, char *name)
 	return false;
 }
 
+/* The structure that the pointer leads to as a whole. */
+static bool find_whole(struct instrumenter *in, LLVMValueRef pointer, char *name)
+{
+	LLVMTypeRef type;
+
+	if (is_gep(pointer)) {
+		gep_offset(in, pointer, &type);
+		if (type_name(type, name))
+			return true;
+	}
+	return pointee_of_uses(pointer, name) || pointee_of_variable(pointer, name);
+}
+
 /* Innermost structure first. */
 static unsigned find_levels(struct instrumenter *in, LLVMValueRef pointer, struct level *level)
 {
+	unsigned levels = find_whole(in, pointer, level[0].name);
 	uint64_t offset = 0;
-	unsigned levels = 0;
+	LLVMTypeRef type;
 
+	level[0].offset = 0;
 	for (unsigned step = 0; step < STEPS && is_gep(pointer) && levels < LEVELS; step++) {
-		offset += gep_offset(in, pointer);
+		offset += gep_offset(in, pointer, &type);
 		if (LLVMGetNumOperands(pointer) > 2 &&
 		    type_name(LLVMGetGEPSourceElementType(pointer), level[levels].name))
 			level[levels++].offset = offset;
 		pointer = LLVMGetOperand(pointer, 0);
 	}
-	if (!levels && (pointee_of_uses(pointer, level[0].name) ||
-			pointee_of_variable(pointer, level[0].name)))
-		level[levels++].offset = offset;
 	return levels;
 }
 

@@ -176,31 +176,56 @@ void event_publish(void)
 
 /* ---- stores ---- */
 
-/* --tx-only: is this one of the structures? Asked for every store, so the answers are kept. */
-static bool is_tx_only(const char *place)
+/* A table from constants of the program to what was found out about them, for one process. */
+enum { KEPT = 4096 };
+struct kept {
+	const char *place;
+	uint64_t value;
+};
+
+static bool look_up(const struct kept *kept, const char *place, uint64_t *value)
 {
-	enum { KEPT = 4096 };
-	static struct {
-		const char *place;
-		bool answer;
-	} kept[KEPT];
+	const struct kept *entry = &kept[((uintptr_t)place >> 2) % KEPT];
+
+	if (__atomic_load_n(&entry->place, __ATOMIC_ACQUIRE) != place)
+		return false;
+	*value = entry->value;
+	return true;
+}
+
+static uint64_t keep(struct kept *kept, const char *place, uint64_t value)
+{
+	struct kept *entry = &kept[((uintptr_t)place >> 2) % KEPT];
+
+	if (!entry->place) {
+		entry->value = value;
+		__atomic_store_n(&entry->place, place, __ATOMIC_RELEASE);
+	}
+	return value;
+}
+
+static uint32_t intern(const char *level)
+{
+	return places_intern(&runtime_session->places, place_offset(level), place_type(level),
+			     thread_owner());
+}
+
+/* --tx-only: the number of the structure around this place that only transactions may change. */
+static uint32_t guarded_structure(const char *place)
+{
+	static struct kept kept[KEPT];
 	const struct session_options *options = &runtime_session->options;
-	unsigned at = ((uintptr_t)place >> 2) % KEPT;
-	bool answer = false;
+	uint64_t number;
 
 	if (!place)
-		return false;
-	if (__atomic_load_n(&kept[at].place, __ATOMIC_ACQUIRE) == place)
-		return kept[at].answer;
-	for (const char *level = place; *place_type(level) && !answer; level = place_next(level))
-		for (uint32_t i = 0; i < options->tx_only && !answer; i++)
-			answer = strcmp(options->tx_only_name[i],
-					place_bare_type(level)) == 0;
-	if (!kept[at].place) {
-		kept[at].answer = answer;
-		__atomic_store_n(&kept[at].place, place, __ATOMIC_RELEASE);
-	}
-	return answer;
+		return 0;
+	if (look_up(kept, place, &number))
+		return number;
+	for (const char *level = place; *place_type(level); level = place_next(level))
+		for (uint32_t i = 0; i < options->tx_only; i++)
+			if (strcmp(options->tx_only_name[i], place_bare_type(level)) == 0)
+				return keep(kept, place, intern(level));
+	return keep(kept, place, 0);
 }
 
 void judge_store(struct session_thread *thread, const void *p, uint64_t size, const char *place,
@@ -208,7 +233,7 @@ void judge_store(struct session_thread *thread, const void *p, uint64_t size, co
 {
 	const struct transactions *tx = runtime_thread.transactions;
 	uint64_t address = (uintptr_t)p;
-	bool guarded = runtime_session->options.tx_only && is_tx_only(place);
+	uint32_t guarded = runtime_session->options.tx_only ? guarded_structure(place) : 0;
 	uint32_t begin = tx && transactions_working(tx) ? transactions_stack(tx) : 0;
 
 	if (tx && !guarded && transactions_covers(tx, address, size))
@@ -218,8 +243,7 @@ void judge_store(struct session_thread *thread, const void *p, uint64_t size, co
 	if (library_is_inside(frame) || modules_transactional(frame->return_address) ||
 	    lines_are_excluded(&runtime_session->lines, address, size))
 		return;
-	check_unlogged_store(&thread->lines, address, size, stack, begin,
-			     guarded ? places_add(place) : 0);
+	check_unlogged_store(&thread->lines, address, size, stack, begin, guarded);
 }
 
 void transactions_judge(const void *p, uint64_t size, const struct frame *frame)
@@ -236,24 +260,13 @@ void transactions_judge(const void *p, uint64_t size, const struct frame *frame)
 /* The outermost structure is what a place is called after. */
 uint32_t places_add(const char *place)
 {
-	enum { KEPT = 4096 };
-	static struct {
-		const char *place;
-		uint32_t number;
-	} kept[KEPT];
-	unsigned at = ((uintptr_t)place >> 2) % KEPT;
-	const char *level;
-	uint32_t number;
+	static struct kept kept[KEPT];
+	const char *level = place;
+	uint64_t number;
 
-	if (__atomic_load_n(&kept[at].place, __ATOMIC_ACQUIRE) == place)
-		return kept[at].number;
-	for (level = place; *place_type(place_next(level));)
+	if (look_up(kept, place, &number))
+		return number;
+	while (*place_type(place_next(level)))
 		level = place_next(level);
-	number = places_intern(&runtime_session->places, place_offset(level), place_type(level),
-			       thread_owner());
-	if (!kept[at].place) {
-		kept[at].number = number;
-		__atomic_store_n(&kept[at].place, place, __ATOMIC_RELEASE);
-	}
-	return number;
+	return keep(kept, place, intern(level));
 }
