@@ -138,6 +138,18 @@ void transactions_end(struct transactions *tx)
 	}
 }
 
+void transactions_drop(struct transactions *tx, struct lines *lines, struct lines_thread *thread)
+{
+	for (uint32_t i = 1; tx->depth && i <= tx->log.used; i++) {
+		const struct range *range = &tx->log.node[i];
+
+		lines_forget(lines, thread, range->start, range->end - range->start);
+	}
+	tx->depth = 0;
+	ranges_clear(&tx->log);
+	ranges_clear(&tx->freed);
+}
+
 /* The end of what the set covers without a gap from `address` on. */
 static uint64_t covered_until(const struct ranges *ranges, uint64_t address)
 {

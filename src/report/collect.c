@@ -175,6 +175,11 @@ static bool is_store(const struct finding *f)
 	return strcmp(f->site[0].role, "store") == 0;
 }
 
+static bool is_logging(const struct finding *f)
+{
+	return strcmp(f->site[0].role, "tx") == 0;
+}
+
 static void fill_in(struct finding *f, const struct raw_finding *raw, const struct session *session)
 {
 	*f = (struct finding){
@@ -259,7 +264,7 @@ static uint64_t cause_fingerprint(const struct finding *f)
 
 	XXH3_64bits_reset(state);
 	hash_text(state, is_store(f) ? "store" : kind_info(f->kind)->name);
-	hash_place(state, &f->site[0], is_store(f) ? 1 : FINGERPRINT_FRAMES);
+	hash_place(state, &f->site[0], is_store(f) || is_logging(f) ? 1 : FINGERPRINT_FRAMES);
 	hash = XXH3_64bits_digest(state);
 	XXH3_freeState(state);
 	return hash;
@@ -297,6 +302,7 @@ static void hash_stack(XXH3_state_t *state, const struct site *site)
 
 enum reading {
 	READING_PLACE,  /* where it is shown: of whatever kind */
+	READING_KIND,   /* kind, and where it is shown */
 	READING_PATH,   /* kind, and how the program came there */
 	READING_FINDING /* that, and the second site's place */
 };
@@ -308,14 +314,14 @@ static uint64_t reading(const struct finding *f, enum reading what)
 	uint64_t hash;
 
 	XXH3_64bits_reset(state);
-	if (what == READING_PLACE) {
-		if (first->frames)
-			hash_frame(state, site_shown(first));
-	} else {
+	if (what != READING_PLACE) {
 		XXH3_64bits_update(state, &f->kind, sizeof(f->kind));
 		hash_text(state, f->oracle ? f->message : "");
-		hash_stack(state, first);
 	}
+	if (what >= READING_PATH)
+		hash_stack(state, first);
+	else if (first->frames)
+		hash_frame(state, site_shown(first));
 	if (what == READING_FINDING && f->sites > 1 && second->frames)
 		hash_frame(state, &second->frame[0]);
 	hash = XXH3_64bits_digest(state);
@@ -353,10 +359,15 @@ static int by_place(const void *a, const void *b)
 
 /* ---- causes and rank ---- */
 
-/* A lost store is one cause however it was reached; a flush or fence is one per way to it. */
+/*
+ * A lost store is one cause however it was reached, and so is a range that is logged twice; a flush
+ * or fence, which is often in a helper, is one per way to it.
+ */
 static uint64_t cause_key(const struct finding *f)
 {
-	return reading(f, is_store(f) ? READING_PLACE : READING_PATH);
+	if (is_store(f))
+		return reading(f, READING_PLACE);
+	return reading(f, is_logging(f) ? READING_KIND : READING_PATH);
 }
 
 static void group(struct result *result)

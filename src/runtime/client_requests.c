@@ -5,7 +5,7 @@
  * there is answered yes to libpmem* only, because that makes PMDK announce what it does; any
  * other program would behave differently for no gain.
  */
-#include "runtime/runtime.h"
+#include "runtime/hooks.h"
 
 #define TOOL_BASE(a, b) ((uint32_t)(a) << 24 | (uint32_t)(b) << 16)
 
@@ -33,15 +33,19 @@ static void exclude(struct session_thread *thread, uint64_t address, uint64_t si
 	if (on && size >= 4096 && address % 4096 == 0)
 		return;
 	lines_exclude(&runtime_session->lines, &thread->lines, address, size, on);
+	if (on)
+		tell(thread, PERDURE_EVENT_VOLATILE, 0, (void *)address, size, 0);
 }
 
 static void flush(struct session_thread *thread, uint64_t address, uint64_t size, uint32_t stack)
 {
 	uint64_t line = address & ~(uint64_t)(PERDURE_LINE_SIZE - 1);
 
-	for (; line < address + size; line += PERDURE_LINE_SIZE)
+	for (; line < address + size; line += PERDURE_LINE_SIZE) {
 		lines_flush(&runtime_session->lines, &thread->lines, line, stack, LINES_ANNOUNCED,
 			    NULL);
+		tell(thread, PERDURE_EVENT_FLUSH, PERDURE_CLWB, (void *)line, 0, stack);
+	}
 	__perdure_inline.pending = thread->lines.flushes != 0;
 }
 
@@ -60,6 +64,7 @@ static void handle(struct session_thread *thread, uint32_t request, uint64_t add
 		break;
 	case SET_CLEAN:
 		lines_forget(lines, &thread->lines, address, size);
+		tell(thread, PERDURE_EVENT_PERSIST, 0, (void *)address, size, 0);
 		break;
 	default:
 		break;
@@ -88,6 +93,7 @@ PUBLIC uint64_t __perdure_client_request(uint64_t standard, const volatile uint6
 			lines_fence(&runtime_session->lines, &thread->lines,
 				    thread->lines.last_fence, false);
 			__perdure_inline.pending = 0;
+			tell(thread, PERDURE_EVENT_FENCE, PERDURE_SFENCE, NULL, 0, 0);
 			thread_leave();
 		}
 		return standard;

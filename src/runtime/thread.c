@@ -145,6 +145,9 @@ void thread_after_fork(void)
 	runtime_thread.shared = NULL;
 	runtime_thread.owner = 0;
 	runtime_thread.busy = false;
+	runtime_thread.calls = 0;
+	runtime_thread.transactions = NULL; /* the parent's */
+	runtime_thread.judges = runtime_session->options.tx_only;
 	__perdure_inline.pending = 0;
 	runtime_session->lines.concurrent = 1;
 }

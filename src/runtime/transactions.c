@@ -3,38 +3,31 @@
 #include "model/transactions.h"
 
 #include <string.h>
-#include <sys/mman.h>
 
 #include "checkers/checkers.h"
 #include "runtime/hooks.h"
 #include "runtime/library.h"
 
-enum { RANGES = 1 << 20 }; /* of one transaction; address space, not memory */
-
 /* ---- the thread's state ---- */
 
 static struct transactions *own_transactions(void)
 {
-	static const size_t size = sizeof(struct transactions) + 3ul * RANGES * sizeof(struct range);
-	struct transactions *tx = runtime_thread.transactions;
+	struct thread *thread = &runtime_thread;
 
-	if (tx)
-		return tx;
-	tx = REAL(mmap)(NULL, size, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (tx == MAP_FAILED)
-		return NULL;
-	transactions_init(tx, (struct range *)(tx + 1), RANGES);
-	runtime_thread.transactions = tx;
-	return tx;
+	if (thread->transactions)
+		return thread->transactions;
+	thread->transactions =
+		session_take_transactions(runtime_session, runtime_image, thread_owner());
+	if (!thread->transactions)
+		session_limit(runtime_session, thread_owner(),
+			      "too many threads with transactions: some were not followed");
+	return thread->transactions;
 }
 
 void transactions_end_thread(void)
 {
-	static const size_t size = sizeof(struct transactions) + 3ul * RANGES * sizeof(struct range);
-
 	if (runtime_thread.transactions)
-		REAL(munmap)(runtime_thread.transactions, size);
+		session_release_transactions(runtime_session, runtime_thread.transactions);
 	runtime_thread.transactions = NULL;
 }
 

@@ -182,6 +182,7 @@ static bool first_gap(const struct session *session, uint64_t start, uint64_t en
 static void note_mapped(struct session_file *file, uint64_t start, uint64_t length, int protection)
 {
 	struct session *session = runtime_session;
+	struct session_thread *thread;
 	bool locked;
 
 	if (session->ranges > SESSION_RANGES / 2)
@@ -201,6 +202,10 @@ static void note_mapped(struct session_file *file, uint64_t start, uint64_t leng
 	session->pm_mapped++;
 	if (locked)
 		spin_unlock(&session->lock);
+	if (session->stream.on && (thread = thread_enter())) {
+		tell(thread, PERDURE_EVENT_MAP, 0, (void *)start, length, 0);
+		thread_leave();
+	}
 }
 
 static void *map_file(uint64_t start, size_t length, int protection, int flags, int fd,
@@ -299,6 +304,7 @@ static void lose(struct session *session, uint64_t start, uint64_t end)
 		lines_forget(&session->lines, &thread->lines, start, end - start);
 	else
 		lines_lose(&session->lines, &thread->lines, start, end - start);
+	tell(thread, PERDURE_EVENT_UNMAP, 0, (void *)start, end - start, 0);
 	thread_leave();
 }
 

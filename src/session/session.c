@@ -26,7 +26,8 @@ static const uint64_t at_stack_words = 1 * GIB;
 static const uint64_t at_stores = 16 * GIB;
 static const uint64_t at_flushes = 136 * GIB;
 static const uint64_t at_lines = 256 * GIB;
-static const uint64_t session_size = 768 * GIB;
+static const uint64_t at_transactions = 768 * GIB;
+static const uint64_t session_size = 1024 * GIB;
 
 static void *place(uint64_t offset)
 {
@@ -55,6 +56,7 @@ static void lay_out(struct session *session)
 	session->raw.entry = place(at_raw_entries);
 	session->thread = place(at_threads);
 	session->stream.slot = place(at_stream);
+	session->transactions = place(at_transactions);
 	session->lines = (struct lines){
 		.base = SESSION_WINDOW,
 		.count = SESSION_WINDOW_SIZE / LINES_LINE_SIZE,
@@ -75,6 +77,8 @@ struct session *session_create(int *fd, char *error, size_t error_size)
 	_Static_assert(sizeof(struct session_thread) * SESSION_THREADS < 8 * GIB,
 		       "and the threads");
 	_Static_assert(sizeof(struct stream_slot) * STREAM_SLOTS <= 32 * MIB, "and the stream");
+	_Static_assert(sizeof(struct session_transactions) * SESSION_TRANSACTIONS <= 256 * GIB,
+		       "and the transactions");
 	*fd = memfd_create("perdure-session", MFD_CLOEXEC);
 	if (*fd < 0 || ftruncate(*fd, session_size) < 0) {
 		snprintf(
@@ -156,6 +160,48 @@ void session_limit(struct session *session, uint32_t owner, const char *text)
 		spin_unlock(&session->lock);
 }
 
+struct transactions *session_take_transactions(struct session *session, uint32_t image,
+					       uint32_t owner)
+{
+	bool locked = spin_lock(&session->lock, owner);
+	struct session_transactions *slot = NULL;
+
+	for (uint32_t i = 0; i < SESSION_TRANSACTIONS && !slot; i++)
+		if (!session->transactions[i].image)
+			slot = &session->transactions[i];
+	if (slot) {
+		transactions_init(&slot->state, slot->range, SESSION_TRANSACTION_RANGES);
+		slot->image = image + 1;
+	}
+	if (locked)
+		spin_unlock(&session->lock);
+	return slot ? &slot->state : NULL;
+}
+
+void session_release_transactions(struct session *session, struct transactions *transactions)
+{
+	struct session_transactions *slot =
+		(void *)((char *)transactions - offsetof(struct session_transactions, state));
+
+	(void)session;
+	__atomic_store_n(&slot->image, 0, __ATOMIC_RELEASE);
+}
+
+/* A transaction that the program ended in will be rolled back: nothing in it is lost. */
+static void forget_unfinished(struct session *session, struct lines_thread *judge, uint32_t image)
+{
+	for (uint32_t i = 0; i < SESSION_TRANSACTIONS; i++) {
+		struct session_transactions *slot = &session->transactions[i];
+
+		if (!slot->image)
+			continue;
+		if (image != UINT32_MAX && slot->image != image + 1)
+			continue;
+		transactions_drop(&slot->state, &session->lines, judge);
+		slot->image = 0;
+	}
+}
+
 static bool mapped_elsewhere(const struct session *session, const struct session_range *range)
 {
 	for (uint32_t i = 0; i < session->ranges; i++) {
@@ -174,6 +220,7 @@ void session_end_image(struct session *session, struct lines_thread *judge, uint
 	bool locked = spin_lock(&session->lock, owner);
 
 	session->image[image].ended = true;
+	forget_unfinished(session, judge, image);
 	for (uint32_t i = 0; i < session->ranges; i++) {
 		struct session_range *range = &session->range[i];
 
@@ -189,6 +236,7 @@ void session_end_image(struct session *session, struct lines_thread *judge, uint
 
 void session_judge_rest(struct session *session)
 {
+	forget_unfinished(session, NULL, UINT32_MAX);
 	for (uint32_t i = 0; i < session->files; i++)
 		if (!session->file[i].unjudged)
 			lines_lose(&session->lines, NULL, session->file[i].base,

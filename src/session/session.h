@@ -15,6 +15,7 @@
 
 #include "library/library.h"
 #include "model/lines.h"
+#include "model/transactions.h"
 #include "perdure/event.h"
 #include "session/places.h"
 #include "session/raw.h"
@@ -34,6 +35,8 @@ enum {
 	SESSION_GLOBS = 64,
 	SESSION_LIMITS = 256,
 	SESSION_CUSTOM = 4096,
+	SESSION_TRANSACTIONS = 1024,        /* threads that have transactions, at one time */
+	SESSION_TRANSACTION_RANGES = 1 << 20, /* of one transaction */
 	SESSION_PATH = 512,
 };
 
@@ -88,6 +91,13 @@ struct session_thread {
 	struct stacks_cache stacks;
 };
 
+/* A thread's transactions, where they outlive it: what was in flight is known to be unfinished. */
+struct session_transactions {
+	uint32_t image; /* index + 1; 0: free */
+	struct transactions state;
+	struct range range[3 * SESSION_TRANSACTION_RANGES];
+};
+
 struct session_options {
 	uint32_t enabled; /* bit set of finding kinds */
 	enum lines_model model;
@@ -132,6 +142,7 @@ struct session {
 	struct raw_table raw;
 	struct lines lines;
 	struct session_thread *thread;
+	struct session_transactions *transactions;
 };
 
 /*
@@ -161,6 +172,11 @@ const struct session_module *session_module_at(const struct session *session, ui
 
 /* Adds a line to the report's `limits`, once. Owner as in spin.h. */
 void session_limit(struct session *session, uint32_t owner, const char *text);
+
+/* Room for the transactions of a thread of this image; null if there is none left. */
+struct transactions *session_take_transactions(struct session *session, uint32_t image,
+					       uint32_t owner);
+void session_release_transactions(struct session *session, struct transactions *transactions);
 
 /* Judges every range of this image, which has ended, that no running image maps as well. */
 void session_end_image(struct session *session, struct lines_thread *judge, uint32_t image,

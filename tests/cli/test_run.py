@@ -98,8 +98,9 @@ class Run(TestCase):
         self.assertTrue(result["complete"])
         finding = result["findings"][0]
         self.assertEqual(set(finding), {
-            "id", "kind", "severity", "cause", "message", "sites", "address", "size", "object",
-            "crash_point", "count", "fingerprint", "fix", "witness", "suppressed"})
+            "id", "kind", "oracle", "severity", "cause", "cause_fingerprint", "message", "sites",
+            "address", "size", "object", "crash_point", "count", "fingerprint", "fix", "witness",
+            "suppressed", "baseline"})
         self.assertEqual((finding["kind"], finding["size"]), ("missing-flush", 8))
         self.assertEqual(finding["object"], {"map": str(self.directory / "pool"), "offset": 0,
                                              "field": "p[0]"})
