@@ -18,7 +18,7 @@ struct options {
 	const char *lib_model[OPTIONS_FILES], *suppress[OPTIONS_FILES];
 	unsigned lib_models, suppressions;
 	bool gen_suppressions;
-	bool plugins; /* some are loaded */
+	bool plugins;     /* some are loaded */
 	double max_time;  /* seconds of wall time, 0: none */
 	long timeout;     /* CPU seconds of one execution, 0: none */
 	long max_memory;  /* MiB, 0: none */

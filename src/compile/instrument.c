@@ -375,9 +375,9 @@ static void make_hookable(struct instrumenter *in, LLVMValueRef function)
 
 	if (!LLVMGetStringAttributeAtIndex(function, LLVMAttributeFunctionIndex, name,
 					   sizeof(name) - 1))
-		LLVMAddAttributeAtIndex(function, LLVMAttributeFunctionIndex,
-					LLVMCreateStringAttribute(in->context, name,
-								  sizeof(name) - 1, "5", 1));
+		LLVMAddAttributeAtIndex(
+			function, LLVMAttributeFunctionIndex,
+			LLVMCreateStringAttribute(in->context, name, sizeof(name) - 1, "5", 1));
 }
 
 static void instrument_function(struct instrumenter *in, LLVMValueRef function)

@@ -20,8 +20,8 @@ struct level {
 /* "struct.node.12" is "struct node"; false for types without a name. */
 static bool type_name(LLVMTypeRef type, char *name)
 {
-	const char *text = LLVMGetTypeKind(type) == LLVMStructTypeKind ? LLVMGetStructName(type)
-								       : NULL;
+	const char *text =
+		LLVMGetTypeKind(type) == LLVMStructTypeKind ? LLVMGetStructName(type) : NULL;
 	const char *dot = text ? strchr(text, '.') : NULL;
 	size_t length;
 

@@ -144,7 +144,8 @@ bool listener_finish(struct session *session)
 		session_limit(session, getpid(), limit);
 		return true;
 	default:
-		session_limit(session, getpid(), "plug-ins were ended before they heard all events");
+		session_limit(session, getpid(),
+			      "plug-ins were ended before they heard all events");
 		return true;
 	}
 }

@@ -50,7 +50,8 @@ int plugins_load(const char *path, char *error, size_t size)
 		return -1;
 	}
 	if (!oracle->abi || oracle->abi > PERDURE_ORACLE_ABI) {
-		snprintf(error, size, "was built for version %u of the plug-in interface; this is %u",
+		snprintf(error, size,
+			 "was built for version %u of the plug-in interface; this is %u",
 			 oracle->abi, PERDURE_ORACLE_ABI);
 		return -1;
 	}

@@ -67,14 +67,14 @@ enum library_source {
 };
 
 struct library_term {
-	char operation;      /* + - *; the first term's is + */
-	uint8_t source;      /* enum library_source */
-	uint8_t object;      /* index + 1 if it is an object: then its address is meant … */
-	bool size;           /* … or its size */
-	bool pm;             /* whether the address lies in PM: 0 or 1 */
-	bool dereferenced;   /* the word is the address of the value */
-	bool narrow;         /* an int: sign-extended from 32 bits */
-	uint16_t word;       /* of the parameters */
+	char operation;    /* + - *; the first term's is + */
+	uint8_t source;    /* enum library_source */
+	uint8_t object;    /* index + 1 if it is an object: then its address is meant … */
+	bool size;         /* … or its size */
+	bool pm;           /* whether the address lies in PM: 0 or 1 */
+	bool dereferenced; /* the word is the address of the value */
+	bool narrow;       /* an int: sign-extended from 32 bits */
+	uint16_t word;     /* of the parameters */
 	int64_t constant;
 };
 

@@ -399,9 +399,10 @@ static const struct verb *read_verb(struct parser *p)
 	for (size_t i = 0; i < sizeof(verbs) / sizeof(*verbs); i++)
 		if (strcmp(verbs[i].name, word) == 0)
 			return &verbs[i];
-	fail(p, "\"%s\" is no effect; effects are load, store, flush, fence, persist, durable, "
-		"volatile, tx-begin, tx-add, tx-commit, tx-abort, tx-end, alloc, free, publish, lock, unlock, order, "
-		"call, no-call, returns, gives",
+	fail(p,
+	     "\"%s\" is no effect; effects are load, store, flush, fence, persist, durable, "
+	     "volatile, tx-begin, tx-add, tx-commit, tx-abort, tx-end, alloc, free, publish, lock, unlock, order, "
+	     "call, no-call, returns, gives",
 	     *word ? word : p->at);
 }
 
@@ -513,8 +514,9 @@ static void read_function(struct parser *p)
 {
 	read_typed_name(p, &p->result);
 	if (!take(p, '('))
-		fail(p, "\"%s\" starts no statement: expected \"library\", \"constant\", \"object\", "
-			"or a function with its parameters",
+		fail(p,
+		     "\"%s\" starts no statement: expected \"library\", \"constant\", \"object\", "
+		     "or a function with its parameters",
 		     p->result.name);
 	p->function = need_function(p, p->result.name);
 	p->function->library = p->library;
@@ -648,8 +650,8 @@ void library_table_init(struct library_table *table)
 	table->text_used = 1;
 }
 
-int library_parse_text(struct library_table *table, const char *name, const char *text,
-		       char *error, size_t size)
+int library_parse_text(struct library_table *table, const char *name, const char *text, char *error,
+		       size_t size)
 {
 	struct parser *p = calloc(1, sizeof(*p));
 	char *copy = strdup(text), *line, *next;

@@ -17,7 +17,7 @@ void library_table_init(struct library_table *table);
 int library_parse_file(struct library_table *table, const char *path, char *error, size_t size);
 
 /* The same from memory; `name` stands for the file in messages. */
-int library_parse_text(struct library_table *table, const char *name, const char *text,
-		       char *error, size_t size);
+int library_parse_text(struct library_table *table, const char *name, const char *text, char *error,
+		       size_t size);
 
 #endif

@@ -70,7 +70,8 @@ bool transactions_finish(struct transactions *tx, struct lines *lines, struct li
 
 void transactions_end(struct transactions *tx);
 
-/* The program has ended inside of it: a recovery will undo what was stored. `thread` may be null. */
+/* The program has ended inside of it: a recovery will undo what was stored. `thread` may be null.
+ */
 void transactions_drop(struct transactions *tx, struct lines *lines, struct lines_thread *thread);
 
 /* Is the thread inside a transaction that works? */

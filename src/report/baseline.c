@@ -42,11 +42,11 @@ int baseline_read(const char *path, char *error, size_t size)
 		snprintf(error, size, "is no result of version 1, as --json writes it");
 		status = -1;
 	}
-	json_array_foreach(findings, i, finding)
-		if (status == 0 && read_finding(finding) < 0) {
-			snprintf(error, size, "finding %zu has no cause_fingerprint", i + 1);
-			status = -1;
-		}
+	json_array_foreach(findings, i, finding) if (status == 0 && read_finding(finding) < 0)
+	{
+		snprintf(error, size, "finding %zu has no cause_fingerprint", i + 1);
+		status = -1;
+	}
 	json_decref(root);
 	loaded = status == 0;
 	return status;

@@ -487,9 +487,10 @@ static void add_limits(struct result *result, const struct session *session)
 			     "too many different call stacks: some are shown without callers");
 	for (uint32_t i = 0; i < session->options.tx_only; i++)
 		if (!types_exist(session, session->options.tx_only_name[i])) {
-			char *text = format("--tx-only %s: no such structure in the program's debug "
-					    "information",
-					    session->options.tx_only_name[i]);
+			char *text =
+				format("--tx-only %s: no such structure in the program's debug "
+				       "information",
+				       session->options.tx_only_name[i]);
 
 			result_limit(result, text);
 			free(text);

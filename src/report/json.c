@@ -58,15 +58,16 @@ static json_t *finding_json(const struct finding *f)
 	snprintf(cause_fingerprint, sizeof(cause_fingerprint), "%016lx", f->cause_fingerprint);
 	for (unsigned i = 0; i < f->sites; i++)
 		json_array_append_new(sites, site_json(&f->site[i]));
-	return json_pack("{s:s, s:s, s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:I, s:o, s:n, s:I, s:s, s:o, "
-			 "s:n, s:b, s:b}",
-			 "id", f->id, "kind", kind_info(f->kind)->name, "oracle",
-			 json_text(f->oracle), "severity", finding_severity(f), "cause", cause,
-			 "cause_fingerprint", cause_fingerprint, "message", json_text(f->message),
-			 "sites", sites, "address", f->map ? json_string(address) : json_null(),
-			 "size", (json_int_t)f->size, "object", object_json(f), "crash_point",
-			 "count", (json_int_t)f->count, "fingerprint", fingerprint, "fix",
-			 fix_json(f), "witness", "suppressed", f->suppressed, "baseline", f->known);
+	return json_pack(
+		"{s:s, s:s, s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:I, s:o, s:n, s:I, s:s, s:o, "
+		"s:n, s:b, s:b}",
+		"id", f->id, "kind", kind_info(f->kind)->name, "oracle", json_text(f->oracle),
+		"severity", finding_severity(f), "cause", cause, "cause_fingerprint",
+		cause_fingerprint, "message", json_text(f->message), "sites", sites, "address",
+		f->map ? json_string(address) : json_null(), "size", (json_int_t)f->size, "object",
+		object_json(f), "crash_point", "count", (json_int_t)f->count, "fingerprint",
+		fingerprint, "fix", fix_json(f), "witness", "suppressed", f->suppressed, "baseline",
+		f->known);
 }
 
 static json_t *stats_json(const struct result *r)

@@ -122,8 +122,9 @@ static void print_suite(FILE *out, const struct result *result)
 	}
 	for (int kind = 0; kind < KIND_COUNT; kind++)
 		cases += !seen[kind];
-	fprintf(out, " <testsuite name=\"perdure %s\" tests=\"%u\" failures=\"%u\" errors=\"0\" "
-		     "skipped=\"%u\" time=\"%.3f\">\n",
+	fprintf(out,
+		" <testsuite name=\"perdure %s\" tests=\"%u\" failures=\"%u\" errors=\"0\" "
+		"skipped=\"%u\" time=\"%.3f\">\n",
 		result->engine, cases, failures, skipped, result->seconds);
 	for (int kind = 0; kind < KIND_COUNT; kind++)
 		if (!seen[kind])

@@ -63,14 +63,15 @@ static json_t *region(const struct frame_info *frame)
 static json_t *location(const struct frame_info *frame, const char *message)
 {
 	json_t *physical = json_pack("{s:o}", "artifactLocation", artifact(frame));
-	json_t *value = json_pack("{s:o, s:[{s:o, s:s}]}", "physicalLocation", physical,
-				  "logicalLocations", "fullyQualifiedName",
-				  json_text(frame->function), "kind", "function");
+	json_t *value =
+		json_pack("{s:o, s:[{s:o, s:s}]}", "physicalLocation", physical, "logicalLocations",
+			  "fullyQualifiedName", json_text(frame->function), "kind", "function");
 
 	if (frame->file && frame->line)
 		json_object_set_new(physical, "region", region(frame));
 	if (message)
-		json_object_set_new(value, "message", json_pack("{s:o}", "text", json_text(message)));
+		json_object_set_new(value, "message",
+				    json_pack("{s:o}", "text", json_text(message)));
 	return value;
 }
 
@@ -91,13 +92,14 @@ static json_t *step(const struct site *site, const char *message)
 	json_t *frames = json_array();
 
 	for (unsigned i = 0; i < site->frames; i++)
-		json_array_append_new(frames, json_pack("{s:o}", "location",
-							location(&site->frame[i], NULL)));
+		json_array_append_new(
+			frames, json_pack("{s:o}", "location", location(&site->frame[i], NULL)));
 	json_object_set_new(value, "stack", json_pack("{s:o}", "frames", frames));
 	return value;
 }
 
-/* The steps in the order in which they happened: the second site first, if it is the earlier one. */
+/* The steps in the order in which they happened: the second site first, if it is the earlier one.
+ */
 static json_t *code_flow(const struct finding *f)
 {
 	bool later = f->kind == KIND_MISSING_FLUSH || f->kind == KIND_MISSING_FENCE ||
@@ -113,8 +115,8 @@ static json_t *code_flow(const struct finding *f)
 	if (f->kind == KIND_MISSING_FLUSH)
 		json_array_append_new(steps, step(&f->site[0], "no flush follows before the end"));
 	if (f->kind == KIND_MISSING_FENCE)
-		json_array_append_new(steps, step(&f->site[f->sites - 1],
-						  "no fence of this thread follows"));
+		json_array_append_new(
+			steps, step(&f->site[f->sites - 1], "no fence of this thread follows"));
 	return json_pack("[{s:[{s:o}]}]", "threadFlows", "locations", steps);
 }
 
@@ -150,9 +152,11 @@ static json_t *result_json(const struct finding *f, bool has_baseline)
 			  "perdureFinding/v1", own, "perdureCause/v1", cause, "codeFlows",
 			  code_flow(f), "occurrenceCount", (json_int_t)f->count);
 	add_related(value, f);
-	/* An empty list says that it is not suppressed; SARIF wants that for all results or none. */
+	/* An empty list says that it is not suppressed; SARIF wants that for all results or none.
+	 */
 	json_object_set_new(value, "suppressions",
-			    f->suppressed ? json_pack("[{s:s}]", "kind", "external") : json_array());
+			    f->suppressed ? json_pack("[{s:s}]", "kind", "external")
+					  : json_array());
 	if (has_baseline)
 		json_object_set_new(value, "baselineState",
 				    json_string(f->known ? "unchanged" : "new"));
@@ -175,9 +179,9 @@ static json_t *rules_json(void)
 				  "text", info->help, "defaultConfiguration", "level",
 				  info->correctness ? "error" : "warning", "enabled",
 				  (int)info->on_by_default, "properties", "tags",
-				  "persistent-memory", info->correctness ? "correctness"
-									 : "performance",
-				  "precision", "high", "problem.severity",
+				  "persistent-memory",
+				  info->correctness ? "correctness" : "performance", "precision",
+				  "high", "problem.severity",
 				  info->correctness ? "error" : "warning"));
 	}
 	return rules;

@@ -12,7 +12,7 @@ enum pattern_kind { FUNCTION, OBJECT, SOURCE, ANY_FRAMES };
 
 struct pattern {
 	enum pattern_kind kind;
-	char *glob; /* null for ANY_FRAMES */
+	char *glob;    /* null for ANY_FRAMES */
 	unsigned line; /* SOURCE: 0 is any */
 };
 
@@ -39,7 +39,8 @@ struct reader {
 	size_t error_size;
 };
 
-static int fail(const struct reader *r, const char *text, ...) __attribute__((format(printf, 2, 3)));
+static int fail(const struct reader *r, const char *text, ...)
+	__attribute__((format(printf, 2, 3)));
 static int fail(const struct reader *r, const char *text, ...)
 {
 	int length = snprintf(r->error, r->error_size, "%s:%u: ", r->path, r->line);

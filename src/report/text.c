@@ -220,8 +220,7 @@ int write_text(FILE *out, const struct result *result, bool colour)
 	for (size_t i = 0; i < result->findings; i++) {
 		const struct finding *f = &result->finding[i];
 
-		if (finding_counts(f) && !shown[f->cause]++ &&
-		    blocks[f->kind]++ < BLOCKS_PER_KIND)
+		if (finding_counts(f) && !shown[f->cause]++ && blocks[f->kind]++ < BLOCKS_PER_KIND)
 			print_block(out, result, i, style);
 	}
 	free(shown);

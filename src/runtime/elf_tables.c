@@ -86,7 +86,6 @@ static const ElfW(Sym) * look_up(const struct elf_tables *tables, const char *na
 	}
 }
 
-
 uintptr_t elf_find_function(uintptr_t bias, const struct elf_tables *tables, const char *name)
 {
 	const ElfW(Sym) *symbol = look_up(tables, name);

@@ -35,7 +35,7 @@ static size_t line_rest(const void *p, size_t n)
 /* What to write into each line while it is locked. */
 struct content {
 	const char *place; /* the target's type, or null */
-	const char *from; /* null: fill with byte */
+	const char *from;  /* null: fill with byte */
 	int byte;
 	bool present; /* already written: only the event is missing */
 };
@@ -62,7 +62,8 @@ static void write_part(char *to, const struct content *content, size_t offset, s
 static void write_lines(char *to, size_t n, const struct content *content, uint32_t flags,
 			const struct frame *frame)
 {
-	bool followed = runtime_involved && is_followed(to) && !modules_trusted(frame->return_address);
+	bool followed =
+		runtime_involved && is_followed(to) && !modules_trusted(frame->return_address);
 	struct session_thread *thread = followed ? thread_enter() : NULL;
 	bool nontemporal = flags & PERDURE_NONTEMPORAL;
 	uint32_t stack;
@@ -113,8 +114,7 @@ void event_streamed(void *p, size_t size, const struct frame *frame)
 		event_write(p, size, PERDURE_BULK | PERDURE_NONTEMPORAL, frame);
 }
 
-void event_copy(void *to, const void *from, size_t n, const char *place,
-		      const struct frame *frame)
+void event_copy(void *to, const void *from, size_t n, const char *place, const struct frame *frame)
 {
 	if (n)
 		write_lines(to, n, &(struct content){ .from = from, .place = place }, PERDURE_BULK,
@@ -122,8 +122,7 @@ void event_copy(void *to, const void *from, size_t n, const char *place,
 }
 
 /* A target above its source is copied from the end, in pieces, through the stack. */
-void event_move(void *to, const void *from, size_t n, const char *place,
-		      const struct frame *frame)
+void event_move(void *to, const void *from, size_t n, const char *place, const struct frame *frame)
 {
 	enum { PIECE = 512 };
 	char piece[PIECE];

@@ -174,7 +174,8 @@ void hook_write_begin(void *p, uint64_t size, uint32_t descriptor, const struct 
 
 	if (descriptor & PERDURE_RMW)
 		event_fence(PERDURE_RMW_FENCE, frame);
-	if (!in_window(p) || !is_followed(p) || is_trusted(frame) || !size || open_writes.count == OPEN_WRITES)
+	if (!in_window(p) || !is_followed(p) || is_trusted(frame) || !size ||
+	    open_writes.count == OPEN_WRITES)
 		return;
 	*(volatile char *)p;
 	((volatile char *)p)[size - 1];
@@ -220,8 +221,8 @@ static void end_lines(struct session_thread *thread, const struct open_write *wr
 	}
 }
 
-void hook_write_end(void *p, uint64_t size, uint32_t descriptor, uint32_t done,
-		    const char *place, const struct frame *frame)
+void hook_write_end(void *p, uint64_t size, uint32_t descriptor, uint32_t done, const char *place,
+		    const struct frame *frame)
 {
 	struct session_thread *thread;
 	struct open_write write;

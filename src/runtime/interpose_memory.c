@@ -39,8 +39,7 @@ static void *move(void *to, const void *from, size_t n, const char *place,
 	return to;
 }
 
-static void *fill(void *to, int byte, size_t n, const char *place,
-		  const struct frame *frame)
+static void *fill(void *to, int byte, size_t n, const char *place, const struct frame *frame)
 {
 	__perdure_inline.stored = 1;
 	if (!in_window(to))
@@ -298,7 +297,7 @@ static void check(size_t n, size_t room)
 	PUBLIC void *__##name##_chk(void *to, const void *from, size_t n, size_t room)             \
 	{                                                                                          \
 		check(length, room);                                                               \
-		move(to, from, n, NULL, FRAME);                                                          \
+		move(to, from, n, NULL, FRAME);                                                    \
 		return result_expression;                                                          \
 	}
 CHECKED_COPY(memcpy, to, n)

@@ -221,8 +221,7 @@ static void perform(const struct library_effect *effect, struct library_call *ca
 		value[i] = evaluate(&effect->value[i], call);
 	if (effect->verb == LIBRARY_GIVES)
 		call->result[0] = (uint64_t)library_hooks_wrap(
-			&runtime_session->library.function[effect->gives],
-			(void *)call->result[0]);
+			&runtime_session->library.function[effect->gives], (void *)call->result[0]);
 	else if (instrumented && effect->verb == LIBRARY_STORE)
 		transactions_judge((void *)value[0], value[1], call->frame);
 	else if (is_memory_effect(effect))

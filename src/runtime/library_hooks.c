@@ -29,9 +29,9 @@ enum { HOOKS = 8192, NAMES = 8192, OBJECTS = 1024, STUB = 64, STUBS = 4096 / STU
 
 /* What is known of each function of the models, in this process. */
 struct target {
-	void *real;       /* null: not defined anywhere yet */
-	void *stub;       /* what callers are to call instead; null: no hook wanted */
-	bool at_entry;    /* the hook is in the function itself */
+	void *real;    /* null: not defined anywhere yet */
+	void *stub;    /* what callers are to call instead; null: no hook wanted */
+	bool at_entry; /* the hook is in the function itself */
 };
 static struct target target[LIBRARY_FUNCTIONS];
 static uint16_t by_name[NAMES]; /* index + 1 */
@@ -167,7 +167,7 @@ static void put_fast_path(struct writer *w, const void *real)
 {
 	put(w, "\x64\x80\x3c\x25", 4); /* cmpb $0, %fs:pending */
 	put32(w, thread_offset(&__perdure_inline.pending));
-	put(w, "\x00\x75\x0f", 3); /* jne past the jump */
+	put(w, "\x00\x75\x0f", 3);     /* jne past the jump */
 	put(w, "\x64\xc6\x04\x25", 4); /* movb $1, %fs:stored */
 	put32(w, thread_offset(&__perdure_inline.stored));
 	put(w, "\x01", 1);
@@ -287,7 +287,8 @@ static int note_object(struct dl_phdr_info *info, size_t size, void *unused)
 			object->high = start + info->dlpi_phdr[i].p_memsz;
 	}
 	object->own = (uintptr_t)note_object - object->low < object->high - object->low ||
-		      strstr(object->path, "/libperdure-heap") || strstr(object->path, "linux-vdso");
+		      strstr(object->path, "/libperdure-heap") ||
+		      strstr(object->path, "linux-vdso");
 	if (!object->own && elf_read_tables(info, &object->tables))
 		object_count++;
 	return 0;
@@ -389,15 +390,14 @@ static void define(uint32_t index, uintptr_t address, const struct object *objec
 			   instrumented && !object->trusted && (nop || fits)))
 		return;
 	/* Calls inside the library are its own; inside a program they are the program's. */
-	if (fits && strcmp(library_text(table, library->glob), "*") != 0) {
+	if (fits && *object->path && strcmp(library_text(table, library->glob), "*") != 0) {
 		hook.low = object->low;
 		hook.high = object->high;
 	}
 	if (nop) {
 		hook.real = nop + 5;
 		target[index].stub = add_hook(&hook, (uintptr_t)nop);
-		target[index].at_entry =
-			target[index].stub && patch_entry(nop, target[index].stub);
+		target[index].at_entry = target[index].stub && patch_entry(nop, target[index].stub);
 		if (target[index].at_entry)
 			return;
 		hook.real = (void *)address;
@@ -438,8 +438,9 @@ static void find_in_symbols(const struct object *object, const char *file, size_
 		const ElfW(Sym) *symbol = (const void *)(file + section[i].sh_offset);
 
 		if (section[i].sh_type != SHT_SYMTAB || section[i].sh_link >= header->e_shnum ||
-		    section[i].sh_offset > size || size - section[i].sh_offset < section[i].sh_size ||
-		    text->sh_offset > size || size - text->sh_offset < text->sh_size)
+		    section[i].sh_offset > size ||
+		    size - section[i].sh_offset < section[i].sh_size || text->sh_offset > size ||
+		    size - text->sh_offset < text->sh_size)
 			continue;
 		for (size_t n = section[i].sh_size / sizeof(*symbol); n; n--, symbol++) {
 			uint32_t index;
@@ -491,8 +492,7 @@ static void patch_slot(const struct object *object, uintptr_t slot, void *stub)
 	void *page = (void *)(slot & ~4095ull);
 	int before = relro_protection(object, slot);
 
-	if (!(before & PROT_WRITE) &&
-	    REAL(mprotect)(page, 4096, PROT_READ | PROT_WRITE) < 0)
+	if (!(before & PROT_WRITE) && REAL(mprotect)(page, 4096, PROT_READ | PROT_WRITE) < 0)
 		return;
 	*(void **)slot = stub;
 	if (!(before & PROT_WRITE))

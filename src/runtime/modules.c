@@ -111,15 +111,20 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* Prebuilt libraries that have a model are trusted by default; any library if the user says so. */
-static void set_trust(struct session_module *module)
+/*
+ * Prebuilt libraries that have a model are trusted by default; any library if the user says so. In
+ * an object that is program and library at once, stores are the program's.
+ */
+static void set_trust(struct session_module *module, bool executable)
 {
 	const struct library_table *table = &runtime_session->library;
 	const struct session_options *options = &runtime_session->options;
 	const char *name = base_name(module->path);
 
-	for (uint32_t i = 0; i < table->libraries; i++) {
-		if (fnmatch(library_text(table, table->library[i].glob), name, 0) != 0)
+	for (uint32_t i = 0; i < table->libraries && !executable; i++) {
+		const char *glob = library_text(table, table->library[i].glob);
+
+		if (strcmp(glob, "*") == 0 || fnmatch(glob, name, 0) != 0)
 			continue;
 		module->transactional |= table->library[i].transactional && module->instrumented;
 		module->trusted |= table->library[i].trusted && !module->instrumented;
@@ -152,7 +157,7 @@ static int note_object(struct dl_phdr_info *info, size_t size, void *unused)
 		.instrumented = object.instrumented,
 	};
 	store_path(session->module[session->modules].path, object.path);
-	set_trust(&session->module[session->modules]);
+	set_trust(&session->module[session->modules], !*object.path);
 	session->modules++;
 	if (object.instrumented) {
 		session->instrumented++;

@@ -35,8 +35,9 @@ static void update_judges(const struct transactions *tx)
 {
 	runtime_thread.judges = transactions_working(tx) || runtime_session->options.tx_only;
 	if (tx->full)
-		session_limit(runtime_session, thread_owner(),
-			      "a transaction with too many ranges: not all stores in it were judged");
+		session_limit(
+			runtime_session, thread_owner(),
+			"a transaction with too many ranges: not all stores in it were judged");
 }
 
 /* ---- begin and end ---- */

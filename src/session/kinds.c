@@ -6,46 +6,46 @@
 static const struct kind_info kinds[KIND_COUNT] = {
 	[KIND_MISSING_FLUSH] = { "missing-flush", true, true, false,
 				 "a store is never written back to persistent memory",
-		"The bytes may still be in a cache when the power fails, however long ago "
-		"they were stored: after the crash the old content is back. Write the line "
-		"back after the store (clwb, clflushopt, pmem_flush, pmem_persist, or by "
-		"logging the bytes in a transaction) and order it with a fence. If the data "
-		"is volatile on purpose, keep it out of persistent memory, or suppress the "
-		"finding." },
+				 "The bytes may still be in a cache when the power fails, however long ago "
+				 "they were stored: after the crash the old content is back. Write the line "
+				 "back after the store (clwb, clflushopt, pmem_flush, pmem_persist, or by "
+				 "logging the bytes in a transaction) and order it with a fence. If the data "
+				 "is volatile on purpose, keep it out of persistent memory, or suppress the "
+				 "finding." },
 	[KIND_MISSING_FENCE] = { "missing-fence", true, true, true,
 				 "a store is written back, but no fence ever orders it",
-		"clwb, clflushopt and non-temporal stores only start a write-back. Until a "
-		"fence of the same thread (sfence, mfence, a locked instruction, pmem_drain) "
-		"nothing says that it has reached persistent memory. Add one after the flush, "
-		"before anything relies on the data." },
+				 "clwb, clflushopt and non-temporal stores only start a write-back. Until a "
+				 "fence of the same thread (sfence, mfence, a locked instruction, pmem_drain) "
+				 "nothing says that it has reached persistent memory. Add one after the flush, "
+				 "before anything relies on the data." },
 	[KIND_REDUNDANT_FLUSH] = { "redundant-flush", false, true, false,
 				   "a flush has nothing to write back",
-		"The line was already written back and nothing was stored to it since. The "
-		"flush costs time and bandwidth and protects nothing. Remove it, or flush "
-		"only what was written." },
+				   "The line was already written back and nothing was stored to it since. The "
+				   "flush costs time and bandwidth and protects nothing. Remove it, or flush "
+				   "only what was written." },
 	[KIND_REDUNDANT_FENCE] = { "redundant-fence", false, true, false,
 				   "a store fence has nothing to order",
-		"No store, flush or non-temporal store of this thread lies between this fence "
-		"and the one before. Remove it." },
+				   "No store, flush or non-temporal store of this thread lies between this fence "
+				   "and the one before. Remove it." },
 	[KIND_OVERWRITE_UNPERSISTED] = { "overwrite-unpersisted", false, false, false,
 					 "a store is overwritten before it was persistent",
-		"The first store was never persistent before the second one replaced it. If a "
-		"recovery is meant to see the first value, it is lost; if not, the first "
-		"store can go." },
+					 "The first store was never persistent before the second one replaced it. If a "
+					 "recovery is meant to see the first value, it is lost; if not, the first "
+					 "store can go." },
 	[KIND_STORE_OUTSIDE_TX] = { "store-outside-tx", true, true, true,
 				    "a store in a transaction to bytes that it did not log",
-		"The transaction has not logged these bytes, and they are not in an object "
-		"that is new in it. If the program crashes or aborts, they are not rolled "
-		"back with the rest; and the commit does not write them back. Log the range "
-		"before the store (TX_ADD, TX_ADD_FIELD, TX_SET, pmemobj_tx_add_range)." },
+				    "The transaction has not logged these bytes, and they are not in an object "
+				    "that is new in it. If the program crashes or aborts, they are not rolled "
+				    "back with the rest; and the commit does not write them back. Log the range "
+				    "before the store (TX_ADD, TX_ADD_FIELD, TX_SET, pmemobj_tx_add_range)." },
 	[KIND_DUPLICATE_TX_ADD] = { "duplicate-tx-add", false, true, true,
 				    "a range is logged twice in one transaction",
-		"Some of these bytes are in the log of this transaction, or of the one around "
-		"it, already. Logging them again costs time and log space. Remove the second "
-		"one, or narrow its range." },
+				    "Some of these bytes are in the log of this transaction, or of the one around "
+				    "it, already. Logging them again costs time and log space. Remove the second "
+				    "one, or narrow its range." },
 	[KIND_CUSTOM] = { "custom", true, true, true, "what a plug-in found",
-		"A plug-in oracle has raised this finding; its documentation says what it "
-		"means." },
+			  "A plug-in oracle has raised this finding; its documentation says what it "
+			  "means." },
 };
 
 const struct kind_info *kind_info(enum finding_kind kind)

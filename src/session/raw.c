@@ -29,16 +29,15 @@ static void count_again(struct raw_finding *known, const struct raw_finding *fin
 
 static uint32_t *find_slot(struct raw_table *table, const struct raw_finding *finding)
 {
-	uint32_t at = hash_key(finding->kind + (finding->custom << 8), finding->stack,
-			       finding->other);
+	uint32_t at =
+		hash_key(finding->kind + (finding->custom << 8), finding->stack, finding->other);
 
 	for (;; at++) {
 		uint32_t *slot = &table->slot[at % RAW_SLOTS];
 		const struct raw_finding *entry = &table->entry[*slot];
 
-		if (!*slot ||
-		    (entry->kind == finding->kind && entry->stack == finding->stack &&
-		     entry->other == finding->other && entry->custom == finding->custom))
+		if (!*slot || (entry->kind == finding->kind && entry->stack == finding->stack &&
+			       entry->other == finding->other && entry->custom == finding->custom))
 			return slot;
 	}
 }

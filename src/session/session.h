@@ -35,7 +35,7 @@ enum {
 	SESSION_GLOBS = 64,
 	SESSION_LIMITS = 256,
 	SESSION_CUSTOM = 4096,
-	SESSION_TRANSACTIONS = 1024,        /* threads that have transactions, at one time */
+	SESSION_TRANSACTIONS = 1024,          /* threads that have transactions, at one time */
 	SESSION_TRANSACTION_RANGES = 1 << 20, /* of one transaction */
 	SESSION_PATH = 512,
 };

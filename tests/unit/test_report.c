@@ -74,7 +74,9 @@ static void test_options(void **state)
 	assert_int_equal(options.session.globs, 2);
 	assert_string_equal(options.session.glob[1], "b");
 	assert_string_equal(options.command[0], "prog");
-	assert_int_equal(options.session.enabled, 1u << KIND_MISSING_FENCE);
+	assert_int_equal(options.session.enabled,
+			 1u << KIND_MISSING_FENCE | 1u << KIND_STORE_OUTSIDE_TX |
+				 1u << KIND_DUPLICATE_TX_ADD | 1u << KIND_CUSTOM);
 	assert_int_equal(options_parse(&options, bad, true), 2);
 	assert_int_equal(options_parse(&options, none, true), 2);
 	assert_string_equal(options_suggest("chekc", words), "check");
