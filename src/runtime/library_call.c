@@ -290,7 +290,8 @@ static void note_call(const struct library_call *call)
 		return;
 	if (thread->calls < THREAD_CALLS)
 		thread->call[thread->calls++] =
-			(struct thread_call){ call->frame, call->hook->low, call->hook->high };
+			(struct thread_call){ call->frame, (uintptr_t)call->hook->real + 1,
+					      call->hook->low, call->hook->high };
 }
 
 bool library_is_inside(const struct frame *frame)

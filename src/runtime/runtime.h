@@ -54,9 +54,10 @@ extern __thread struct perdure_inline __perdure_inline
 /* A call of a library that has transactions, and where that library's code is. */
 struct thread_call {
 	const struct frame *frame;
+	uintptr_t entry; /* an address in the function that was called */
 	uintptr_t low, high;
 };
-enum { THREAD_CALLS = 32 };
+enum { THREAD_CALLS = 8 };
 
 struct thread {
 	struct session_thread *shared; /* null until the thread's first event */

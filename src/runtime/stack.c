@@ -108,25 +108,59 @@ static void walk_finish(struct walk *walk)
 	walk->depth = STACKS_DEPTH;
 }
 
+/* The next frame up the chain; null where it ends or breaks. */
+static const struct frame *caller_of(const struct thread *thread, const struct frame *frame)
+{
+	const struct frame *next = frame->caller;
+
+	if (next <= frame || (uintptr_t)next < thread->stack_low ||
+	    (uintptr_t)next + sizeof(*next) > thread->stack_high ||
+	    (uintptr_t)next % sizeof(void *) || next->return_address < 4096)
+		return NULL;
+	return next;
+}
+
+/*
+ * A callback from a prebuilt library: the hook knows where the library was called from, so its
+ * own frames, for which there may be no chain, are left out.
+ */
+static const struct frame *skip_library(const struct thread *thread, const struct frame *frame,
+					struct walk *walk)
+{
+	for (unsigned i = thread->calls; i-- > 0;) {
+		const struct thread_call *call = &thread->call[i];
+
+		if (call->frame > frame &&
+		    frame->return_address - call->low < call->high - call->low) {
+			walk_add(walk, call->entry);
+			return call->frame;
+		}
+	}
+	return frame;
+}
+
 static void walk_frames(struct walk *walk, const struct frame *frame)
 {
 	const struct thread *thread = &runtime_thread;
 
 	walk->depth = 0;
 	walk->complete = walk->handler = false;
-	while (walk_add(walk, frame->return_address)) {
-		const struct frame *next = frame->caller;
-
-		if (next == thread->base) {
+	for (;;) {
+		if (__builtin_expect(thread->calls, 0))
+			frame = skip_library(thread, frame, walk);
+		if (__builtin_expect(walk->depth >= STACKS_INNER, 0)) {
+			if (!walk_add(walk, frame->return_address))
+				return;
+		} else {
+			walk->handler |= frame->return_address == signal_return;
+			walk->pc[walk->depth++] = frame->return_address;
+		}
+		if (frame->caller == thread->base) {
 			walk->complete = true;
 			return;
 		}
-		if (next <= frame || (uintptr_t)next < thread->stack_low ||
-		    (uintptr_t)next + sizeof(*next) > thread->stack_high ||
-		    (uintptr_t)next % sizeof(void *))
-			return;
-		frame = next;
-		if (frame->return_address < 4096)
+		frame = caller_of(thread, frame);
+		if (!frame)
 			return;
 	}
 }

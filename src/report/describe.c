@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What is said about a finding: message, fix, the roles of its places. */
+#include "report/collect.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/source.h"
+
+static char *format(const char *text, ...) __attribute__((format(printf, 1, 2)));
+static char *format(const char *text, ...)
+{
+	char *result = NULL;
+	va_list values;
+
+	va_start(values, text);
+	if (vasprintf(&result, text, values) < 0)
+		abort();
+	va_end(values);
+	return result;
+}
+
+static const char *plural(uint64_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
+/*
+ * Where a fence belongs: after the flush, but if that is in a helper, after the helper's call in
+ * the function that stores.
+ */
+static char *fence_fix(const struct finding *f)
+{
+	const struct site *store = &f->site[0], *flush = &f->site[1];
+	unsigned at = flush->shown;
+
+	if (!flush->frames || !store->frames)
+		return NULL;
+	for (unsigned i = at + 1; i < flush->frames; i++)
+		if (strcmp(flush->frame[i].function, site_shown(store)->function) == 0) {
+			at = i;
+			break;
+		}
+	if (!flush->frame[at].file)
+		return NULL;
+	return format("add a fence after %s:%u", flush->frame[at].file, flush->frame[at].line);
+}
+
+static void describe_lost(struct finding *f)
+{
+	const struct frame_info *frame = site_shown(&f->site[0]);
+
+	if (f->kind == KIND_MISSING_FLUSH) {
+		f->message = format("%lu byte%s stored here %s never flushed", f->size,
+				    plural(f->size), f->size == 1 ? "is" : "are");
+		if (f->field && frame->line)
+			f->fix = format("flush %lu byte%s at `%s` after line %u, then fence",
+					f->size, plural(f->size), f->field, frame->line);
+		return;
+	}
+	if (f->sites < 2) {
+		f->message = format("%lu byte%s streamed here (non-temporal) %s never fenced",
+				    f->size, plural(f->size), f->size == 1 ? "is" : "are");
+		if (frame && frame->file)
+			f->fix = format("add a fence after %s:%u", frame->file, frame->line);
+		return;
+	}
+	f->message = format("%lu byte%s stored here %s flushed, but no fence of the same thread "
+			    "follows",
+			    f->size, plural(f->size), f->size == 1 ? "is" : "are");
+	f->detail = strdup("flushed here, without a fence after it");
+	f->fix = fence_fix(f);
+}
+
+static void describe(struct finding *f)
+{
+	switch (f->kind) {
+	case KIND_MISSING_FLUSH:
+	case KIND_MISSING_FENCE:
+		describe_lost(f);
+		break;
+	case KIND_REDUNDANT_FLUSH:
+		f->message = strdup(f->sites > 1 ? "nothing was stored to this line since it was "
+						   "last written back"
+						 : "nothing was stored to this line at all");
+		f->detail = strdup("already written back here");
+		break;
+	case KIND_REDUNDANT_FENCE:
+		f->message = strdup("nothing was stored or flushed since the last fence");
+		f->detail = strdup("the fence before");
+		break;
+	case KIND_OVERWRITE_UNPERSISTED:
+		f->message = strdup("overwritten before it was persistent");
+		f->detail = strdup("overwritten here");
+		break;
+	case KIND_DUPLICATE_TX_ADD:
+		f->message = format("%lu byte%s logged here %s in the log of this transaction "
+				    "already, at least in part",
+				    f->size, plural(f->size), f->size == 1 ? "is" : "are");
+		f->detail = strdup("logged before, here");
+		break;
+	default:
+		break;
+	}
+}
+
+static void describe_unlogged(struct finding *f, const struct place *place)
+{
+	const char *inside = f->sites > 1 ? "in a transaction that did not log them"
+					  : "outside of any transaction";
+	const struct frame_info *frame = site_shown(&f->site[0]);
+
+	f->detail = strdup("in the transaction that begins here");
+	if (place)
+		f->message = format("%lu byte%s of %s, which only transactions may change, %s "
+				    "stored %s",
+				    f->size, plural(f->size), place->type,
+				    f->size == 1 ? "is" : "are", inside);
+	else
+		f->message = format("%lu byte%s stored %s", f->size, plural(f->size), inside);
+	if (f->field && frame->line && f->sites > 1)
+		f->fix = format("log %lu byte%s at `%s` before line %u", f->size, plural(f->size),
+				f->field, frame->line);
+}
+
+static void describe_custom(struct finding *f, const struct session_custom *custom)
+{
+	f->message = strdup(custom->message);
+	f->oracle = custom->oracle;
+	f->correctness = !custom->performance;
+	f->site[0].role = custom->role;
+	f->site[1].role = custom->other_role;
+}
+
+static void set_roles(struct finding *f)
+{
+	static const char *const roles[KIND_COUNT][FINDING_SITES] = {
+		[KIND_MISSING_FLUSH] = { "store", "flush" },
+		[KIND_MISSING_FENCE] = { "store", "flush" },
+		[KIND_REDUNDANT_FLUSH] = { "flush", "flush" },
+		[KIND_REDUNDANT_FENCE] = { "fence", "fence" },
+		[KIND_OVERWRITE_UNPERSISTED] = { "store", "store" },
+		[KIND_STORE_OUTSIDE_TX] = { "store", "tx" },
+		[KIND_DUPLICATE_TX_ADD] = { "tx", "tx" },
+	};
+
+	for (unsigned i = 0; i < f->sites; i++)
+		f->site[i].role = roles[f->kind][i];
+}
+
+static void set_field(struct finding *f)
+{
+	const struct frame_info *frame = site_shown(&f->site[0]);
+
+	if (frame && finding_is_store(f))
+		f->field = source_target(frame->path, frame->line, frame->column);
+}
+
+void finding_describe(struct finding *f, const struct raw_finding *raw,
+		      const struct session *session)
+{
+	set_roles(f);
+	if (f->kind == KIND_CUSTOM)
+		describe_custom(f, &session->custom[raw->custom - 1]);
+	set_field(f);
+	if (f->kind == KIND_STORE_OUTSIDE_TX)
+		describe_unlogged(f, raw->place ? &session->places.place[raw->place] : NULL);
+	else
+		describe(f);
+}
