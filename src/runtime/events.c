@@ -11,10 +11,22 @@ static bool touches_window(const void *p, size_t size)
 	return size && (in_window(p) || in_window((const char *)p + size - 1)) && runtime_involved;
 }
 
+/*
+ * A library function called by a trusted library. Under a sanitizer its interceptor, which is part
+ * of the program, is in between.
+ */
+static bool is_by_trusted_library(const struct frame *frame)
+{
+	if (modules_trusted(frame->return_address))
+		return true;
+	return runtime_has_sanitizer && (uintptr_t)frame->caller > (uintptr_t)frame &&
+	       (uintptr_t)frame->caller < runtime_thread.stack_high &&
+	       modules_trusted(frame->caller->return_address);
+}
+
 void event_load(const void *p, size_t size, const struct frame *frame)
 {
-	if (!runtime_wants_loads || !touches_window(p, size) ||
-	    modules_trusted(frame->return_address))
+	if (!runtime_wants_loads || !touches_window(p, size) || is_by_trusted_library(frame))
 		return;
 	while (size) {
 		size_t part = size < PERDURE_SIZE_MASK ? size : PERDURE_SIZE_MASK;
@@ -62,8 +74,7 @@ static void write_part(char *to, const struct content *content, size_t offset, s
 static void write_lines(char *to, size_t n, const struct content *content, uint32_t flags,
 			const struct frame *frame)
 {
-	bool followed =
-		runtime_involved && is_followed(to) && !modules_trusted(frame->return_address);
+	bool followed = runtime_involved && is_followed(to) && !is_by_trusted_library(frame);
 	struct session_thread *thread = followed ? thread_enter() : NULL;
 	bool nontemporal = flags & PERDURE_NONTEMPORAL;
 	uint32_t stack;
@@ -162,7 +173,7 @@ void event_flush(const void *p, size_t size, enum perdure_flush kind, const stru
 {
 	uintptr_t line = (uintptr_t)p & ~(uintptr_t)(PERDURE_LINE_SIZE - 1);
 
-	if (!touches_window(p, size) || modules_trusted(frame->return_address))
+	if (!touches_window(p, size) || is_by_trusted_library(frame))
 		return;
 	for (; line < (uintptr_t)p + size; line += PERDURE_LINE_SIZE)
 		hook_flush((const void *)line, kind, frame);

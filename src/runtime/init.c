@@ -18,6 +18,7 @@
 struct session *runtime_session;
 uint32_t runtime_image;
 bool runtime_involved;
+bool runtime_has_sanitizer;
 uintptr_t runtime_pm_end = UINTPTR_MAX;
 
 /* The entry of a forked child that has ended, which nothing refers to; otherwise a new one. */
@@ -106,6 +107,7 @@ static void attach(const char *path)
 		session->lines.concurrent = 1;
 	runtime_involved = modules_any_instrumented();
 	runtime_wants_loads = session->stream.on && session->options.loads;
+	runtime_has_sanitizer = real_exists("__sanitizer_print_stack_trace");
 	if (runtime_involved) {
 		modules_update();
 		library_hooks_update();

@@ -356,16 +356,16 @@ static bool patch_entry(unsigned char *code, const void *stub)
 	return true;
 }
 
-static void note_unseen(const char *name)
+static void note_unseen(const char *library)
 {
 	char text[SESSION_PATH];
-	size_t length = strlen(name);
+	size_t length = strlen(library);
 
 	if (length > 128)
 		return;
-	memcpy(text, name, length);
-	strcpy(text + length, " is linked statically and was not built with perdure-cc: what it "
-			      "does is not seen");
+	memcpy(text, library, length);
+	strcpy(text + length, ": linked statically and not built with perdure-cc, so what its "
+			      "functions do is not seen; link the shared library instead");
 	session_limit(runtime_session, thread_owner(), text);
 }
 
@@ -383,7 +383,7 @@ static void define(uint32_t index, uintptr_t address, const struct object *objec
 		return;
 	target[index].real = (void *)address;
 	if (instrumented && !nop && !fits) {
-		note_unseen(library_text(table, function->name));
+		note_unseen(library_text(table, library->glob));
 		return;
 	}
 	if (!describe_hook(&hook, function, (void *)address,

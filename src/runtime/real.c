@@ -51,3 +51,11 @@ void *real_find(const char *name)
 	dl_iterate_phdr(visit, &search);
 	return search.result;
 }
+
+bool real_exists(const char *name)
+{
+	struct search search = { .name = name, .past_self = true };
+
+	dl_iterate_phdr(visit, &search);
+	return search.result != NULL;
+}

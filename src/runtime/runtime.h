@@ -25,6 +25,8 @@
 
 /* The next definition of a function after this library's; null if there is none. */
 HIDDEN void *real_find(const char *name);
+/* Does any object define it? */
+HIDDEN bool real_exists(const char *name);
 
 /* The next definition of a libc function that this library interposes. */
 #define REAL(name)                                                                                 \
@@ -47,6 +49,7 @@ struct frame {
 extern HIDDEN struct session *runtime_session; /* null: idle */
 extern HIDDEN uint32_t runtime_image;          /* index of this process's image */
 extern HIDDEN bool runtime_involved;           /* some code here was built with perdure-cc */
+extern HIDDEN bool runtime_has_sanitizer;      /* its interceptors stand before ours */
 
 extern __thread struct perdure_inline __perdure_inline
 	__attribute__((tls_model("initial-exec"), visibility("default")));
