@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "report/write.h"
 
-#include "report/json_text.h"
+#include "report/output.h"
 
 static json_t *frames_json(const struct site *site)
 {

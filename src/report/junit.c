@@ -5,11 +5,9 @@
  */
 #include "report/write.h"
 
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "report/json_text.h"
+#include "report/output.h"
 
 /* Text for attributes and contents; what XML cannot hold at all becomes "?". */
 static void print_escaped(FILE *out, const char *text)
@@ -147,19 +145,12 @@ static void print_suite(FILE *out, const struct result *result)
 
 int write_junit(const char *path, const struct result *result)
 {
-	FILE *out = strcmp(path, "-") == 0 ? stdout : fopen(path, "w");
-	int status = 0;
+	FILE *out = output_open(path);
 
 	if (!out)
 		return -1;
 	fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n", out);
 	print_suite(out, result);
 	fputs("</testsuites>\n", out);
-	if (fflush(out) == EOF || ferror(out))
-		status = -1;
-	if (out != stdout && fclose(out) == EOF)
-		status = -1;
-	if (status < 0 && !errno)
-		errno = EIO;
-	return status;
+	return output_close(out, 0);
 }

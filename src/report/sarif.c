@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "report/json_text.h"
+#include "report/output.h"
 
 #define SCHEMA "https://json.schemastore.org/sarif-2.1.0.json"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "report/json_text.h"
+#include "report/output.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -54,23 +54,32 @@ json_t *json_text(const char *text)
 	return value ? value : json_string("?");
 }
 
-int json_write_file(const char *path, json_t *value)
+FILE *output_open(const char *path)
 {
-	FILE *out = strcmp(path, "-") == 0 ? stdout : fopen(path, "w");
-	int status;
+	return strcmp(path, "-") == 0 ? stdout : fopen(path, "w");
+}
 
-	if (!out) {
-		json_decref(value);
-		return -1;
-	}
-	status = value ? json_dumpf(value, out, JSON_INDENT(1)) : -1;
-	json_decref(value);
-	fputc('\n', out);
+int output_close(FILE *out, int status)
+{
 	if (fflush(out) == EOF || ferror(out))
 		status = -1;
 	if (out != stdout && fclose(out) == EOF)
 		status = -1;
 	if (status < 0 && !errno)
 		errno = EIO;
+	return status;
+}
+
+int json_write_file(const char *path, json_t *value)
+{
+	FILE *out = output_open(path);
+	int status = -1;
+
+	if (out) {
+		status = value ? json_dumpf(value, out, JSON_INDENT(1)) : -1;
+		fputc('\n', out);
+		status = output_close(out, status);
+	}
+	json_decref(value);
 	return status;
 }
