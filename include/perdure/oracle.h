@@ -56,7 +56,8 @@ enum perdure_event_kind {
 
 enum perdure_tx_flag {
 	PERDURE_TX_NO_FLUSH = 1, /* the commit does not flush it */
-	PERDURE_TX_RESERVED = 2, /* alloc: belongs to no transaction yet */
+	PERDURE_TX_RESERVED = 2, /* alloc: nobody's until it is published */
+	PERDURE_TX_ATOMIC = 4,   /* alloc: not undone by an abort, not flushed by a commit */
 };
 
 struct perdure_event {
@@ -83,10 +84,15 @@ struct perdure_frame {
 	unsigned line, column;
 };
 
+/*
+ * A structure that a store goes to, as the expression in the source has it. In an array inside of
+ * it, any element counts as the first: `offset` is that of a[0], whichever a[i] was stored to.
+ */
 struct perdure_type {
-	const char *name;  /* as in "struct node" */
+	const char *name;  /* as in "struct node"; templates without their arguments */
 	uint64_t offset;   /* of the access in it */
-	const char *field; /* null if debug information does not tell */
+	uint64_t size;     /* of the structure; 0 if debug information does not tell */
+	const char *field; /* as in "pair.left"; null if it does not tell */
 };
 
 struct perdure_report {
@@ -113,9 +119,12 @@ struct perdure_host {
 	/* Frame 0 is the innermost one. False behind the last. Strings live as long as the host. */
 	bool (*symbol)(const struct perdure_host *host, uint32_t stack, unsigned frame,
 		       struct perdure_frame *result);
-	/* What structure a store went to; false if it is not known. */
+	/*
+	 * The structures that a store went to: level 0 is the innermost one, level 1 the one around
+	 * it in the expression (`n` in n->pair.left), and so on. False if there is none.
+	 */
 	bool (*type)(const struct perdure_host *host, const struct perdure_event *event,
-		     struct perdure_type *result);
+		     unsigned level, struct perdure_type *result);
 	/* Raises a finding of kind `custom`. Equal ones are counted. */
 	void (*report)(const struct perdure_host *host, const struct perdure_report *report);
 

@@ -13,9 +13,9 @@ void checkers_report(const struct raw_finding *finding, uint32_t owner);
 
 extern const struct lines_listener pattern_checker;
 
-/* Transactions: `earlier` logged some byte of the range before. */
+/* Transactions: `earlier` logged some of these bytes before, `again` of them in all. */
 void check_duplicate_add(const struct lines_thread *thread, uint64_t address, uint64_t size,
-			 uint32_t stack, uint32_t earlier);
+			 uint64_t again, uint32_t stack, uint32_t earlier);
 /*
  * Bytes that no transaction protects. `begin` is the transaction's, 0 if there is none; `place`
  * names a structure that must not be changed outside of one, 0 if it is about any store.

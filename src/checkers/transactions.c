@@ -8,7 +8,7 @@
 #include "checkers/checkers.h"
 
 void check_duplicate_add(const struct lines_thread *thread, uint64_t address, uint64_t size,
-			 uint32_t stack, uint32_t earlier)
+			 uint64_t again, uint32_t stack, uint32_t earlier)
 {
 	checkers_report(
 		&(struct raw_finding){
@@ -18,6 +18,7 @@ void check_duplicate_add(const struct lines_thread *thread, uint64_t address, ui
 			.thread = thread->id,
 			.address = address,
 			.size = size,
+			.part = again,
 		},
 		thread->owner);
 }

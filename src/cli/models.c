@@ -46,6 +46,7 @@ int models_load(struct library_table *table, const struct options *options)
 
 	library_table_init(table);
 	status = load_shipped(table);
+	library_mark_shipped(table);
 	for (unsigned i = 0; i < options->lib_models && !status; i++)
 		if (!load(table, options->lib_model[i]))
 			status = EXIT_BAD_USAGE;

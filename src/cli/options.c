@@ -99,8 +99,15 @@ static const char *set_trust_lib(struct options *options, const char *value)
 
 static const char *set_tx_only(struct options *options, const char *value)
 {
-	return add_name(types_bare_name(value), options->session.tx_only_name,
-			&options->session.tx_only);
+	const char *name = types_bare_name(value);
+	char *bare = strndup(name, strcspn(name, "<")); /* templates are known without arguments */
+	const char *wrong;
+
+	if (!bare)
+		abort();
+	wrong = add_name(bare, options->session.tx_only_name, &options->session.tx_only);
+	free(bare);
+	return wrong;
 }
 
 static const char *set_plugin(struct options *options, const char *value)
@@ -133,8 +140,7 @@ static const char *set_suppress(struct options *options, const char *value)
 
 static const char *set_gen_suppressions(struct options *options, const char *value)
 {
-	(void)value;
-	options->gen_suppressions = true;
+	options->gen_suppressions = value ? value : "-";
 	return NULL;
 }
 
@@ -158,13 +164,16 @@ static const char *set_trace(struct options *options, const char *value)
 
 static const char *parse_long(const char *value, long low, long high, long *result)
 {
+	static char wrong[96];
 	char *end;
 
 	errno = 0;
 	*result = strtol(value, &end, 10);
 	if (errno || end == value || *end || *result < low || *result > high)
-		return "must be a whole number in its range";
-	return NULL;
+		snprintf(wrong, sizeof(wrong), "must be a whole number from %ld to %ld", low, high);
+	else
+		return NULL;
+	return wrong;
 }
 
 static const char *set_timeout(struct options *options, const char *value)
@@ -241,14 +250,14 @@ static const struct option {
 	  "a checker of your own (docs/plugins.md); may be repeated" },
 	{ "--suppress", "FILE", set_suppress,
 	  "leave out the findings that this file describes; may be repeated" },
-	{ "--gen-suppressions", NULL, set_gen_suppressions,
-	  "print blocks for --suppress, one a finding, on standard output" },
+	{ "--gen-suppressions", "[=FILE]", set_gen_suppressions,
+	  "write blocks for --suppress, one a finding, to FILE or standard output" },
 	{ "--baseline", "FILE", set_baseline,
 	  "an earlier JSON result: only findings that are new count" },
 	{ "--json", "FILE", set_json,
 	  "write the result as JSON (- is standard output, %p becomes the process number)" },
 	{ "--sarif", "FILE", set_sarif, "the same as SARIF 2.1.0, for code-scanning services" },
-	{ "--junit", "FILE", set_junit, "the same as JUnit XML, one test case a kind" },
+	{ "--junit", "FILE", set_junit, "the same as JUnit XML, one test case a cause" },
 	{ "--trace", "FILE", set_trace, "write every event on PM, as text" },
 	{ "--timeout", "S", set_timeout, "end the program after S seconds of CPU time" },
 	{ "--max-time", "S", set_max_time, "end the program after S seconds" },
@@ -264,8 +273,9 @@ enum { OPTIONS = sizeof(table) / sizeof(*table) };
 void options_help(FILE *out)
 {
 	for (int i = 0; i < OPTIONS; i++) {
-		int width = fprintf(out, "  %s%s%s", table[i].name, table[i].value ? " " : "",
-				    table[i].value ? table[i].value : "");
+		const char *value = table[i].value ? table[i].value : "";
+		int width = fprintf(out, "  %s%s%s", table[i].name,
+				    *value && *value != '[' ? " " : "", value);
 
 		fprintf(out, "%*s%s\n", width < 25 ? 25 - width : 1, "", table[i].help);
 	}
@@ -347,7 +357,9 @@ static int parse_option(struct options *options, char **words, int *at)
 			fprintf(stderr, "perdure: %s takes no value\n", table[i].name);
 			return 2;
 		}
-		if (table[i].value) {
+		if (table[i].value && table[i].value[0] == '[') {
+			value = equals ? equals + 1 : NULL;
+		} else if (table[i].value) {
 			value = equals ? equals + 1 : words[++*at];
 			if (!value) {
 				fprintf(stderr, "perdure: %s needs a value: %s %s\n", table[i].name,
@@ -411,6 +423,11 @@ char **options_split(const char *text)
 				quote = quote ? 0 : *text;
 			else
 				*out++ = *text;
+		}
+		if (quote) {
+			free(copy);
+			free(words);
+			return NULL;
 		}
 		text += *text != 0;
 		*out++ = 0;

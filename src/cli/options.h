@@ -17,12 +17,12 @@ struct options {
 	const char *baseline;
 	const char *lib_model[OPTIONS_FILES], *suppress[OPTIONS_FILES];
 	unsigned lib_models, suppressions;
-	bool gen_suppressions;
-	bool plugins;     /* some are loaded */
-	double max_time;  /* seconds of wall time, 0: none */
-	long timeout;     /* CPU seconds of one execution, 0: none */
-	long max_memory;  /* MiB, 0: none */
-	int error_status; /* --error-exitcode, 0: none */
+	const char *gen_suppressions; /* a file, "-" for standard output; null: none */
+	bool plugins;                 /* some are loaded */
+	double max_time;              /* seconds of wall time, 0: none */
+	long timeout;                 /* CPU seconds of one execution, 0: none */
+	long max_memory;              /* MiB, 0: none */
+	int error_status;             /* --error-exitcode, 0: none */
 	bool quiet, stats, help;
 	char **command; /* the program and its arguments, null-terminated */
 };
@@ -33,7 +33,10 @@ struct options {
  */
 int options_parse(struct options *options, char **words, bool need_program);
 
-/* Splits a string like PERDURE_OPTIONS into words, shell-like quotes respected. Allocated. */
+/*
+ * Splits a string like PERDURE_OPTIONS into words, shell-like quotes respected. Allocated; null if
+ * a quote is not closed.
+ */
 char **options_split(const char *text);
 
 void options_help(FILE *out);

@@ -18,6 +18,7 @@
 #include "cli/models.h"
 #include "cli/options.h"
 #include "drive/listener.h"
+#include "drive/plugins.h"
 #include "drive/target.h"
 #include "report/baseline.h"
 #include "report/suppress.h"
@@ -84,6 +85,8 @@ static bool explain_emptiness(const struct session *session, const char *program
 	if (!session->pm_mapped) {
 		fprintf(stderr, "perdure: %s mapped no persistent memory; nothing was observed\n",
 			program);
+		if (!session->instrumented)
+			fprintf(stderr, "perdure: hint: it was not built with perdure-cc\n");
 		if (session->seen_files)
 			fprintf(stderr,
 				"perdure: hint: it mapped these files; name the PM among them "
@@ -143,8 +146,7 @@ static bool write_reports(const struct options *options, const struct result *re
 
 	written &= write_file(options->sarif, write_sarif, result, pid);
 	written &= write_file(options->junit, write_junit, result, pid);
-	if (options->gen_suppressions)
-		written &= suppress_print(stdout, result) == 0;
+	written &= write_file(options->gen_suppressions, suppress_write, result, pid);
 	if (!options->quiet && write_text(stderr, result, isatty(STDERR_FILENO)) < 0)
 		written = false;
 	if (options->stats)
@@ -164,19 +166,21 @@ static bool any_counts(const struct result *result)
 static int finish(const struct options *options, struct session *session, int session_fd,
 		  struct result *result, const char *budget, pid_t pid)
 {
-	bool empty, heard, written;
+	enum listener_end heard;
+	bool empty, written;
 	struct stat status;
 
 	if (fstat(session_fd, &status) == 0)
 		result->session_bytes = status.st_blocks * 512ull;
 	session_judge_rest(session);
 	heard = listener_finish(session);
-	if (!heard)
+	if (heard == LISTENER_NO_TRACE)
 		fprintf(stderr, "perdure: cannot write %s\n", options->trace);
 	result_collect(result, session);
 	suppress_apply(result);
 	baseline_apply(result);
 	result->has_baseline = options->baseline;
+	result->enabled = session->options.enabled;
 	result->complete = !budget;
 	if (budget) {
 		char text[128];
@@ -187,13 +191,16 @@ static int finish(const struct options *options, struct session *session, int se
 	empty = explain_emptiness(session, result->command[0]);
 	if (empty)
 		result->complete = false;
-	written = write_reports(options, result, pid) && heard;
-	if (!written)
+	plugins_describe(result);
+	written = write_reports(options, result, pid);
+	if (!written || heard == LISTENER_NO_TRACE)
 		return EXIT_CANNOT_WORK;
 	if (any_counts(result))
 		return options->error_status ? options->error_status : EXIT_FINDINGS;
 	if (budget)
 		return EXIT_BUDGET;
+	if (heard == LISTENER_CRASHED)
+		return EXIT_CANNOT_WORK;
 	return empty ? EXIT_CANNOT_WORK : EXIT_NOTHING_FOUND;
 }
 
@@ -293,6 +300,27 @@ static bool await_end(int channel, pid_t pid, const struct options *options, str
 	return false;
 }
 
+/* PERDURE_OPTIONS holds options and nothing else. False after a message. */
+static bool parse_environment(struct options *options, const char *text)
+{
+	char **words = options_split(text);
+
+	if (!words) {
+		fprintf(stderr, "perdure: PERDURE_OPTIONS: a quote is not closed: %s\n", text);
+		return false;
+	}
+	if (options_parse(options, words, false))
+		return false;
+	if (options->command[0] || options->help) {
+		fprintf(stderr,
+			"perdure: PERDURE_OPTIONS: %s is no option for a program that already "
+			"runs\n",
+			options->help ? "--help" : options->command[0]);
+		return false;
+	}
+	return true;
+}
+
 int command_watch(char **words)
 {
 	const char *text = getenv("PERDURE_OPTIONS");
@@ -312,9 +340,11 @@ int command_watch(char **words)
 	channel = atoi(words[0]);
 	pid = atoi(words[1]);
 	fcntl(channel, F_SETFD, FD_CLOEXEC);
-	if (options_parse(&options, options_split(text), false))
-		return EXIT_BAD_USAGE;
-	status = prepare(&options, &fd, &session);
+	status = parse_environment(&options, text) ? prepare(&options, &fd, &session)
+						   : EXIT_BAD_USAGE;
+	if (status == EXIT_BAD_USAGE &&
+	    write(channel, WATCH_BAD_OPTIONS, sizeof(WATCH_BAD_OPTIONS)) < 0)
+		return EXIT_CANNOT_WORK;
 	if (status)
 		return status;
 	command[0] = program_of(pid);
@@ -332,10 +362,11 @@ int command_watch(char **words)
 			usleep(50000);
 	}
 	result.seconds = target_now() - started;
-	/* A program without PM under a test runner is nothing to complain about. */
-	if (!session->pm_mapped)
-		options.quiet = true;
-	status = finish(&options, session, fd, &result, budget, pid);
+	/* A program without PM under a test runner is nothing to talk about. */
+	if (session->pm_mapped)
+		status = finish(&options, session, fd, &result, budget, pid);
+	else
+		listener_finish(session);
 	answer.override_status = options.error_status && status == options.error_status;
 	answer.status = options.error_status;
 	if (waits && write(channel, &answer, sizeof(answer)) < 0)

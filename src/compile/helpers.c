@@ -230,8 +230,9 @@ void helper_store(struct instrumenter *in, const struct access *access, LLVMValu
 {
 	LLVMTypeRef type = LLVMTypeOf(value);
 	LLVMTypeRef types[4] = { in->pointer, in->pointer, type, in->pointer };
-	LLVMValueRef function, arguments[4] = { access->pointer, access->base, value,
-						place_of(in, access->pointer) };
+	LLVMValueRef function,
+		arguments[4] = { access->pointer, access->base, value,
+				 place_of(in, access->instruction, access->pointer) };
 	struct helper helper;
 	char name[128];
 
@@ -263,7 +264,7 @@ static void call_write_helper(struct instrumenter *in, const struct access *acce
 	LLVMTypeRef types[5] = { in->pointer, in->pointer, in->i64, in->i32, in->pointer };
 	unsigned count = done ? 5 : 3;
 	LLVMValueRef arguments[5] = { access->pointer, access->base, access->size, done,
-				      place_of(in, access->pointer) };
+				      place_of(in, access->instruction, access->pointer) };
 	LLVMValueRef function;
 	struct helper helper;
 	char name[96];
@@ -429,7 +430,7 @@ void helper_bulk(struct instrumenter *in, LLVMValueRef call, const char *runtime
 				      in->pointer };
 	LLVMTypeRef real_type = LLVMFunctionType(in->pointer, real_types, 4, false);
 	LLVMValueRef arguments[4] = { target, second, LLVMGetOperand(call, 2),
-				      place_of(in, target) };
+				      place_of(in, call, target) };
 	LLVMValueRef function;
 	struct helper helper;
 	char name[64];

@@ -511,6 +511,7 @@ bool instrument_module(LLVMModuleRef module, bool optimise)
 
 	if (LLVMGetNamedGlobal(module, NOTE))
 		return true; /* bitcode that has been through here before */
+	place_mark(module);
 	if (optimise && !run_passes(module, "function(mem2reg)"))
 		return false;
 	set_up(&in, module);

@@ -63,7 +63,9 @@ LLVMValueRef access_size(struct instrumenter *in, LLVMTypeRef type);
 
 /* A constant that says which structure the pointer leads into, as in event.h; null pointer if
  * that is not known. */
-LLVMValueRef place_of(struct instrumenter *in, LLVMValueRef pointer);
+LLVMValueRef place_of(struct instrumenter *in, LLVMValueRef instruction, LLVMValueRef pointer);
+/* Before anything else: notes at instructions what the variables they use were declared as. */
+void place_mark(LLVMModuleRef module);
 
 /* ---- helpers.c: the inline tests, as small functions that are inlined right away ---- */
 

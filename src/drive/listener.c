@@ -15,39 +15,24 @@
 #include "report/trace.h"
 
 /* What the process says at its end; no word at all means that it was killed. */
-enum word { HEARD_ALL = 'h', TRACE_FAILED = 't', NO_MEMORY = 'm', PLUGIN_CRASHED = 'p' };
+enum word { HEARD_ALL = 'h', TRACE_FAILED = 't', NO_MEMORY = 'm' };
 
 static pid_t process;
 static int channel = -1;
 static int answer; /* the child's end */
 
-static void say(char word, const char *name)
+static void say(char word)
 {
-	char text[128] = { word };
-
-	if (name)
-		strncpy(text + 1, name, sizeof(text) - 2);
-	if (write(answer, text, sizeof(text)) < 0)
+	if (write(answer, &word, 1) < 0)
 		_exit(1);
 }
 
-static void on_crash(int signal)
+static void prepare_signals(void)
 {
-	(void)signal;
-	say(PLUGIN_CRASHED, plugins_current());
-	_exit(1);
-}
-
-static void prepare_signals(bool plugins)
-{
-	static const int crashes[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT };
-
 	signal(SIGINT, SIG_IGN); /* the command decides when it is over */
 	signal(SIGTERM, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
-	for (size_t i = 0; plugins && i < sizeof(crashes) / sizeof(*crashes); i++)
-		signal(crashes[i], on_crash);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
@@ -57,7 +42,7 @@ static void listen_to_all(struct session *session, FILE *trace, bool plugins)
 
 	if (plugins && !plugins_start(session)) {
 		session->stream.on = 0;
-		say(NO_MEMORY, NULL);
+		say(NO_MEMORY);
 		return;
 	}
 	while (stream_read(&session->stream, &event)) {
@@ -68,7 +53,7 @@ static void listen_to_all(struct session *session, FILE *trace, bool plugins)
 	}
 	if (plugins)
 		plugins_finish();
-	say(trace && (ferror(trace) | (fflush(trace) == EOF)) ? TRACE_FAILED : HEARD_ALL, NULL);
+	say(trace && (ferror(trace) | (fflush(trace) == EOF)) ? TRACE_FAILED : HEARD_ALL);
 }
 
 bool listener_start(struct session *session, const char *trace, bool plugins)
@@ -92,7 +77,7 @@ bool listener_start(struct session *session, const char *trace, bool plugins)
 	if (process == 0) {
 		close(ends[0]);
 		answer = ends[1];
-		prepare_signals(plugins);
+		prepare_signals();
 		listen_to_all(session, file, plugins);
 		fflush(NULL);
 		_exit(0);
@@ -107,45 +92,43 @@ bool listener_start(struct session *session, const char *trace, bool plugins)
 	return true;
 }
 
-/* The process's last words; empty if it was killed. A signal to the command ends the wait. */
-static void await_words(char *text, size_t size)
+/* The process's last word; 0 if it ended without one. A signal to the command ends the wait. */
+static char await_word(void)
 {
 	struct pollfd event = { .fd = channel, .events = POLLIN };
+	char word = 0;
 
-	memset(text, 0, size);
 	if (poll(&event, 1, -1) < 0 && errno == EINTR)
 		kill(process, SIGKILL);
-	if (read(channel, text, size - 1) < 0)
-		text[0] = 0;
+	if (read(channel, &word, 1) < 0)
+		word = 0;
 	close(channel);
 	channel = -1;
+	return word;
 }
 
-bool listener_finish(struct session *session)
+enum listener_end listener_finish(struct session *session)
 {
-	char words[128], limit[SESSION_PATH];
+	const char *name;
+	char limit[SESSION_PATH];
 
 	if (channel < 0)
-		return true;
+		return LISTENER_HEARD_ALL;
 	__atomic_store_n(&session->stream.finished, 1, __ATOMIC_RELEASE);
-	await_words(words, sizeof(words));
-	switch (words[0]) {
+	switch (await_word()) {
 	case HEARD_ALL:
-		return true;
+		return LISTENER_HEARD_ALL;
 	case TRACE_FAILED:
-		return false;
+		return LISTENER_NO_TRACE;
 	case NO_MEMORY:
 		session_limit(session, getpid(),
 			      "plug-ins were not run: not enough address space for their model");
-		return true;
-	case PLUGIN_CRASHED:
-		snprintf(limit, sizeof(limit), "the plug-in %.64s crashed: it heard no more events",
-			 words[1] ? words + 1 : "(unknown)");
-		session_limit(session, getpid(), limit);
-		return true;
+		return LISTENER_CRASHED;
 	default:
-		session_limit(session, getpid(),
-			      "plug-ins were ended before they heard all events");
-		return true;
+		name = plugins_at_work(session);
+		snprintf(limit, sizeof(limit), "%s%.64s ended early: not all events were heard",
+			 name ? "the plug-in " : "the process that listens", name ? name : "");
+		session_limit(session, getpid(), limit);
+		return LISTENER_CRASHED;
 	}
 }

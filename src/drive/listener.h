@@ -16,7 +16,13 @@
  */
 bool listener_start(struct session *session, const char *trace, bool plugins);
 
-/* The target is gone: waits until all events are heard. False if the trace could not be written. */
-bool listener_finish(struct session *session);
+enum listener_end {
+	LISTENER_HEARD_ALL, /* or nobody listened */
+	LISTENER_NO_TRACE,  /* the trace could not be written */
+	LISTENER_CRASHED,   /* plug-ins did not hear all events; the session's limits say why */
+};
+
+/* The target is gone: waits until all events are heard. */
+enum listener_end listener_finish(struct session *session);
 
 #endif

@@ -23,7 +23,6 @@ static struct plugin {
 static unsigned plugins;
 static struct session *current_session;
 static struct replay *replay;
-static const char *at_work;
 
 int plugins_load(const char *path, char *error, size_t size)
 {
@@ -59,17 +58,21 @@ int plugins_load(const char *path, char *error, size_t size)
 		snprintf(error, size, "has no name");
 		return -1;
 	}
+	for (unsigned i = 0; i < plugins; i++)
+		if (strcmp(plugin[i].oracle->name, oracle->name) == 0) {
+			snprintf(error, size, "a plug-in called %s is already loaded",
+				 oracle->name);
+			return -1;
+		}
 	plugin[plugins++].oracle = oracle;
 	return 0;
 }
 
-const struct perdure_oracle *plugins_find(const char *name)
+void plugins_describe(struct result *result)
 {
 	for (unsigned i = 0; i < plugins; i++)
-		if (strncmp(plugin[i].oracle->name, name,
-			    sizeof(((struct session_custom *)0)->oracle) - 1) == 0)
-			return plugin[i].oracle;
-	return NULL;
+		result->oracle[result->oracles++] =
+			(struct result_oracle){ plugin[i].oracle->name, plugin[i].oracle->help };
 }
 
 /* ---- what plug-ins ask ---- */
@@ -121,18 +124,23 @@ static bool host_symbol(const struct perdure_host *host, uint32_t stack, unsigne
 }
 
 static bool host_type(const struct perdure_host *host, const struct perdure_event *event,
-		      struct perdure_type *result)
+		      unsigned level, struct perdure_type *result)
 {
-	const struct place *place;
+	const char *place;
 
 	(void)host;
 	if (!event->place || event->place > current_session->places.used)
 		return false;
-	place = &current_session->places.place[event->place];
+	place = current_session->places.place[event->place];
+	while (level-- && *place_type(place))
+		place = place_next(place);
+	if (!*place_type(place))
+		return false;
 	*result = (struct perdure_type){
-		.name = place->type,
-		.offset = place->offset,
-		.field = types_field(current_session, place->type, place->offset),
+		.name = place_type(place),
+		.offset = place_offset(place),
+		.size = types_size(current_session, place_type(place)),
+		.field = types_field(current_session, place_type(place), place_offset(place)),
 	};
 	return true;
 }
@@ -203,36 +211,36 @@ bool plugins_start(struct session *session)
 			.type = host_type,
 			.report = host_report,
 		};
-		at_work = plugin[i].oracle->name;
+		current_session->plugin_at_work = i + 1;
 		if (plugin[i].oracle->start)
 			plugin[i].self = plugin[i].oracle->start(&plugin[i].host);
 	}
-	at_work = NULL;
+	current_session->plugin_at_work = 0;
 	return true;
 }
 
 void plugins_event(const struct perdure_event *event)
 {
 	for (unsigned i = 0; i < plugins; i++) {
-		at_work = plugin[i].oracle->name;
+		current_session->plugin_at_work = i + 1;
 		if (plugin[i].oracle->event)
 			plugin[i].oracle->event(plugin[i].self, &plugin[i].host, event);
 	}
-	at_work = NULL;
+	current_session->plugin_at_work = 0;
 	replay_event(replay, event);
 }
 
 void plugins_finish(void)
 {
 	for (unsigned i = 0; i < plugins; i++) {
-		at_work = plugin[i].oracle->name;
+		current_session->plugin_at_work = i + 1;
 		if (plugin[i].oracle->finish)
 			plugin[i].oracle->finish(plugin[i].self, &plugin[i].host);
 	}
-	at_work = NULL;
+	current_session->plugin_at_work = 0;
 }
 
-const char *plugins_current(void)
+const char *plugins_at_work(const struct session *session)
 {
-	return at_work;
+	return session->plugin_at_work ? plugin[session->plugin_at_work - 1].oracle->name : NULL;
 }

@@ -6,21 +6,22 @@
 #include <stddef.h>
 
 #include "perdure/oracle.h"
+#include "report/finding.h"
 #include "session/session.h"
 
-enum { PLUGINS = 64 };
+enum { PLUGINS = RESULT_ORACLES };
 
 /* Loads a plug-in. Returns 0, or -1 with the reason in `error`. */
 int plugins_load(const char *path, char *error, size_t size);
 
-/* What plug-ins say of themselves; null if there is none of this name. */
-const struct perdure_oracle *plugins_find(const char *name);
+/* What plug-ins say of themselves, for the report. */
+void plugins_describe(struct result *result);
 
 /* In the process that listens: starts them, hands each event to all of them, ends them. */
 bool plugins_start(struct session *session);
 void plugins_event(const struct perdure_event *event);
 void plugins_finish(void);
-/* Which of them is at work, for the message when it crashes; null if none is. */
-const char *plugins_current(void);
+/* Which of them was at work when the process ended; null if none. */
+const char *plugins_at_work(const struct session *session);
 
 #endif

@@ -60,7 +60,7 @@ static struct transactions *transactions_of(struct replay *replay, uint32_t id)
 
 	if (*tx)
 		return *tx;
-	*tx = reserve(sizeof(**tx) + 3ul * RANGES * sizeof(struct range));
+	*tx = reserve(sizeof(**tx) + 2ul * RANGES * sizeof(struct range));
 	if (!*tx)
 		abort();
 	transactions_init(*tx, (struct range *)(*tx + 1), RANGES);
@@ -118,11 +118,17 @@ static void memory_event(struct replay *replay, struct lines_thread *thread,
 	}
 }
 
+static uint32_t alloc_flags(uint32_t detail)
+{
+	return (detail & PERDURE_TX_NO_FLUSH ? TRANSACTIONS_NO_FLUSH : 0) |
+	       (detail & PERDURE_TX_ATOMIC ? TRANSACTIONS_ATOMIC : 0);
+}
+
 static void transaction_event(struct replay *replay, struct lines_thread *thread,
 			      const struct perdure_event *event)
 {
 	struct transactions *tx = transactions_of(replay, event->thread);
-	uint64_t end = event->address + event->size;
+	uint64_t end = event->address + event->size, again;
 
 	switch (event->kind) {
 	case PERDURE_EVENT_TX_BEGIN:
@@ -130,7 +136,7 @@ static void transaction_event(struct replay *replay, struct lines_thread *thread
 		break;
 	case PERDURE_EVENT_TX_ADD:
 		transactions_add(tx, event->address, event->size, event->stack,
-				 event->detail & PERDURE_TX_NO_FLUSH);
+				 event->detail & PERDURE_TX_NO_FLUSH, &again);
 		break;
 	case PERDURE_EVENT_TX_COMMIT:
 	case PERDURE_EVENT_TX_ABORT:
@@ -142,16 +148,16 @@ static void transaction_event(struct replay *replay, struct lines_thread *thread
 		transactions_end(tx);
 		break;
 	case PERDURE_EVENT_ALLOC:
-		transactions_alloc(tx, event->address, event->size, event->stack,
-				   event->detail & PERDURE_TX_NO_FLUSH,
-				   event->detail & PERDURE_TX_RESERVED);
+		if (!(event->detail & PERDURE_TX_RESERVED))
+			transactions_alloc(tx, event->address, event->size, event->stack,
+					   alloc_flags(event->detail));
 		break;
 	case PERDURE_EVENT_FREE:
 		if (!transactions_free(tx, event->address, event->size, event->stack))
 			lines_forget(&replay->lines, thread, event->address, event->size);
 		break;
 	default: /* PERDURE_EVENT_PUBLISH */
-		transactions_publish(tx);
+		break;
 	}
 }
 

@@ -44,7 +44,11 @@ enum library_verb {
 	LIBRARY_TX_END,
 	LIBRARY_ALLOC,
 	LIBRARY_FREE,
+	LIBRARY_RESERVE,
+	LIBRARY_DEFER_FREE,
 	LIBRARY_PUBLISH,
+	LIBRARY_CANCEL,
+	LIBRARY_DISCARD,
 	LIBRARY_LOCK,
 	LIBRARY_UNLOCK,
 	LIBRARY_ORDER,
@@ -55,7 +59,7 @@ enum library_option {
 	LIBRARY_FULL = 1 << 1,        /* fence: orders loads as well, is never redundant */
 	LIBRARY_NO_FLUSH = 1 << 2,    /* tx-add, alloc: the commit does not flush it */
 	LIBRARY_NO_SNAPSHOT = 1 << 3, /* tx-add: may be written, will not be restored */
-	LIBRARY_RESERVED = 1 << 4,    /* alloc: not part of a transaction, whichever runs */
+	LIBRARY_ATOMIC = 1 << 4,      /* alloc: at once, whatever becomes of the transaction */
 	LIBRARY_PAGES = 1 << 5,       /* durable: from the start of the first page */
 };
 
@@ -95,8 +99,9 @@ struct library_effect {
 	uint8_t verb;    /* enum library_verb */
 	uint8_t options; /* enum library_option */
 	uint8_t values, conditions;
+	bool on_result; /* before the call, but depends on its result: happens after it */
 	uint32_t gives; /* function index */
-	struct library_value value[2];
+	struct library_value value[3];
 	struct library_condition condition[LIBRARY_CONDITIONS];
 };
 
@@ -106,6 +111,9 @@ struct library_function {
 	uint32_t effect;  /* the first one; they follow each other */
 	uint16_t effects;
 	uint16_t stack_words;
+	bool variadic; /* further arguments, nobody knows how many */
+	bool shipped;  /* comes with Perdure: no surprise if the program has it not */
+	bool found;    /* some process has it */
 };
 
 struct library {
@@ -113,6 +121,7 @@ struct library {
 	bool anywhere;      /* its functions may be linked into another object */
 	bool trusted;       /* what its prebuilt code does to PM is not judged */
 	bool transactional; /* has transactions */
+	bool shipped;
 };
 
 /* A value of several words that stands for a piece of memory, such as PMEMoid. */

@@ -31,7 +31,8 @@ struct parser {
 	const char *at; /* in the current line */
 	bool has_library;
 	uint32_t library;
-	struct library_function *function; /* the effects that follow are its; null: none yet */
+	unsigned described[LIBRARY_FUNCTIONS]; /* in which line of this file */
+	struct library_function *function;     /* the effects that follow are its; null: none yet */
 	struct parameter parameter[PARAMETERS];
 	unsigned parameters;
 	struct parameter result;
@@ -314,6 +315,8 @@ static void read_condition(struct parser *p, struct library_condition *condition
 		condition->negated = *p->at == '!';
 		p->at += 2;
 		condition->equals = read_constant(p);
+	} else if (*p->at == '=') {
+		fail(p, "equality is written ==");
 	}
 	condition->negated ^= negated;
 }
@@ -354,10 +357,14 @@ static const struct verb {
 	{ "tx-commit", LIBRARY_TX_COMMIT, 0, 0, 0, "tx-commit" },
 	{ "tx-abort", LIBRARY_TX_ABORT, 0, 0, 0, "tx-abort" },
 	{ "tx-end", LIBRARY_TX_END, 0, 0, 0, "tx-end" },
-	{ "alloc", LIBRARY_ALLOC, 2, 2, LIBRARY_NO_FLUSH | LIBRARY_RESERVED,
-	  "alloc ADDRESS SIZE [no-flush] [reserved]" },
+	{ "alloc", LIBRARY_ALLOC, 2, 2, LIBRARY_NO_FLUSH | LIBRARY_ATOMIC,
+	  "alloc ADDRESS SIZE [no-flush] [atomic]" },
 	{ "free", LIBRARY_FREE, 1, 2, 0, "free ADDRESS [SIZE]" },
-	{ "publish", LIBRARY_PUBLISH, 0, 0, 0, "publish" },
+	{ "reserve", LIBRARY_RESERVE, 3, 3, 0, "reserve ADDRESS SIZE ACTION" },
+	{ "defer-free", LIBRARY_DEFER_FREE, 3, 3, 0, "defer-free ADDRESS SIZE ACTION" },
+	{ "publish", LIBRARY_PUBLISH, 3, 3, 0, "publish ACTIONS COUNT SIZE-OF-ONE" },
+	{ "cancel", LIBRARY_CANCEL, 3, 3, 0, "cancel ACTIONS COUNT SIZE-OF-ONE" },
+	{ "discard", LIBRARY_DISCARD, 0, 0, 0, "discard" },
 	{ "lock", LIBRARY_LOCK, 0, 1, 0, "lock [ADDRESS]" },
 	{ "unlock", LIBRARY_UNLOCK, 0, 1, 0, "unlock [ADDRESS]" },
 	{ "order", LIBRARY_ORDER, 0, 0, 0, "order" },
@@ -369,7 +376,7 @@ static const struct {
 } options[] = {
 	{ "nontemporal", LIBRARY_NONTEMPORAL }, { "full", LIBRARY_FULL },
 	{ "no-flush", LIBRARY_NO_FLUSH },       { "no-snapshot", LIBRARY_NO_SNAPSHOT },
-	{ "reserved", LIBRARY_RESERVED },       { "pages", LIBRARY_PAGES },
+	{ "atomic", LIBRARY_ATOMIC },           { "pages", LIBRARY_PAGES },
 };
 
 static bool take_option(struct parser *p, const struct verb *verb, struct library_effect *effect)
@@ -401,9 +408,38 @@ static const struct verb *read_verb(struct parser *p)
 			return &verbs[i];
 	fail(p,
 	     "\"%s\" is no effect; effects are load, store, flush, fence, persist, durable, "
-	     "volatile, tx-begin, tx-add, tx-commit, tx-abort, tx-end, alloc, free, publish, lock, unlock, order, "
+	     "volatile, tx-begin, tx-add, tx-commit, tx-abort, tx-end, alloc, free, reserve, defer-free, publish, cancel, discard, lock, unlock, order, "
 	     "call, no-call, returns, gives",
 	     *word ? word : p->at);
+}
+
+static bool says_when_it_runs(const struct parser *p)
+{
+	for (unsigned i = 0; i < p->function->effects; i++)
+		if (p->table->effect[p->function->effect + i].verb <= LIBRARY_RETURNS)
+			return true;
+	return false;
+}
+
+static bool is_about_result(const struct library_effect *effect)
+{
+	for (unsigned i = 0; i < effect->conditions; i++)
+		for (unsigned k = 0; k < effect->condition[i].value.terms; k++)
+			if (effect->condition[i].value.term[k].source == LIBRARY_RESULT)
+				return true;
+	return false;
+}
+
+/* A `call` has come: effects before it that ask for the result wait for it, with their values. */
+static void mark_conditional(struct parser *p, const struct library_effect *call)
+{
+	if (call->verb != LIBRARY_CALL)
+		return;
+	for (unsigned i = 0; i < p->function->effects; i++) {
+		struct library_effect *effect = &p->table->effect[p->function->effect + i];
+
+		effect->on_result = is_about_result(effect);
+	}
 }
 
 static void read_effect(struct parser *p)
@@ -418,6 +454,9 @@ static void read_effect(struct parser *p)
 	if (table->effects == LIBRARY_EFFECTS)
 		fail(p, "the models are too large: more than %d effects", LIBRARY_EFFECTS);
 	verb = read_verb(p);
+	if (verb->verb <= LIBRARY_RETURNS && says_when_it_runs(p))
+		fail(p, "a second \"call\", \"no-call\" or \"returns\" for %s",
+		     library_text(table, p->function->name));
 	*effect = (struct library_effect){ .verb = verb->verb };
 	if (verb->verb == LIBRARY_GIVES) {
 		read_word(p, word, false);
@@ -436,6 +475,7 @@ static void read_effect(struct parser *p)
 		fail(p, "too little: %s", verb->usage);
 	read_conditions(p, effect);
 	expect_end(p);
+	mark_conditional(p, effect);
 	if (verb->verb == LIBRARY_TX_BEGIN)
 		table->library[p->library].transactional = true;
 	p->function->effects++;
@@ -497,12 +537,20 @@ static void read_parameters(struct parser *p)
 		skip_space(p);
 		if (strncmp(p->at, "...", 3) == 0) {
 			p->at += 3;
-			stack = LIBRARY_STACK_WORDS;
+			p->function->variadic = true;
 			break;
 		}
 		if (p->parameters == PARAMETERS)
 			fail(p, "too many parameters");
 		read_typed_name(p, &p->parameter[p->parameters]);
+		skip_space(p);
+		if (*p->at && *p->at != ',' && *p->at != ')')
+			fail(p,
+			     "expected a comma or a parenthesis behind \"%s\": parameters are names, "
+			     "without types of C",
+			     p->parameter[p->parameters].name);
+		if (find_parameter(p, p->parameter[p->parameters].name))
+			fail(p, "two parameters are called %s", p->parameter[p->parameters].name);
 		place_parameter(p, &p->parameter[p->parameters++], &registers, &stack);
 	} while (take(p, ','));
 	if (!take(p, ')'))
@@ -512,6 +560,9 @@ static void read_parameters(struct parser *p)
 
 static void read_function(struct parser *p)
 {
+	unsigned *described;
+
+	take_word(p, "void"); /* as good as nothing */
 	read_typed_name(p, &p->result);
 	if (!take(p, '('))
 		fail(p,
@@ -519,10 +570,16 @@ static void read_function(struct parser *p)
 		     "or a function with its parameters",
 		     p->result.name);
 	p->function = need_function(p, p->result.name);
+	described = &p->described[p->function - p->table->function];
+	if (*described)
+		fail(p, "%s is described in line %u already", p->result.name, *described);
+	*described = p->line;
 	p->function->library = p->library;
 	p->function->effect = p->table->effects;
 	p->function->effects = 0;
 	p->function->stack_words = 0;
+	p->function->variadic = false;
+	p->function->shipped = false;
 	read_parameters(p);
 	expect_end(p);
 }
@@ -570,7 +627,7 @@ static void read_constant_statement(struct parser *p)
 	if (p->constants == CONSTANTS)
 		fail(p, "more than %d constants", CONSTANTS);
 	read_word(p, constant->name, false);
-	if (!*constant->name || isdigit((unsigned char)*constant->name))
+	if (!*constant->name || isdigit((unsigned char)*constant->name) || at_end(p))
 		fail(p, "constant NAME NUMBER");
 	constant->value = read_constant(p);
 	expect_end(p);
@@ -650,6 +707,14 @@ void library_table_init(struct library_table *table)
 	table->text_used = 1;
 }
 
+void library_mark_shipped(struct library_table *table)
+{
+	for (uint32_t i = 0; i < table->libraries; i++)
+		table->library[i].shipped = true;
+	for (uint32_t i = 0; i < table->functions; i++)
+		table->function[i].shipped = true;
+}
+
 int library_parse_text(struct library_table *table, const char *name, const char *text, char *error,
 		       size_t size)
 {
@@ -677,7 +742,7 @@ int library_parse_text(struct library_table *table, const char *name, const char
 	return status;
 }
 
-static char *read_all(FILE *file)
+static char *read_all(FILE *file, size_t *size)
 {
 	char *text = NULL;
 	size_t used = 0, room = 0, got;
@@ -693,12 +758,14 @@ static char *read_all(FILE *file)
 		used += got;
 	} while (got);
 	text[used] = 0;
+	*size = used;
 	return text;
 }
 
 int library_parse_file(struct library_table *table, const char *path, char *error, size_t size)
 {
 	FILE *file = fopen(path, "r");
+	size_t length;
 	char *text;
 	int status;
 
@@ -706,9 +773,17 @@ int library_parse_file(struct library_table *table, const char *path, char *erro
 		snprintf(error, size, "%s: %s", path, strerror(errno));
 		return -1;
 	}
-	text = read_all(file);
+	text = read_all(file, &length);
 	if (ferror(file)) {
 		snprintf(error, size, "%s: %s", path, strerror(errno));
+		status = -1;
+	} else if (strlen(text) != length) {
+		unsigned line = 1;
+
+		for (const char *p = text; *p; p++)
+			line += *p == '\n';
+		snprintf(error, size, "%s:%u: a byte with the value 0: this is no text", path,
+			 line);
 		status = -1;
 	} else {
 		status = library_parse_text(table, path, text, error, size);

@@ -10,6 +10,9 @@
 /* Makes an empty table. */
 void library_table_init(struct library_table *table);
 
+/* What is in the table now comes with Perdure. */
+void library_mark_shipped(struct library_table *table);
+
 /*
  * Adds what a file says; a function that is already there is replaced. Returns 0, or -1 with
  * "file:line: reason" in `error`; the table is then unfinished.

@@ -515,17 +515,28 @@ void lines_persist(struct lines *lines, struct lines_thread *thread, uint64_t ad
 	visit_range(lines, thread, address, size, stack, persist_line);
 }
 
-static void forget_line(struct lines *lines, struct lines_thread *thread, uint64_t index,
-			uint64_t bytes, uint32_t stack)
-{
-	struct lines_line *line = &lines->line[index];
-	uint32_t *link = &line->stores;
+/* Whose stores are forgotten, and from when on. */
+struct forgetting {
+	bool all;
+	uint16_t thread;
+	uint64_t since;
+};
 
-	(void)stack;
+static bool is_forgotten(const struct forgetting *what, const struct lines_store *store)
+{
+	return what->all || (store->thread == what->thread && store->event >= what->since);
+}
+
+static void forget_stores(struct lines *lines, struct lines_thread *thread, uint64_t index,
+			  uint64_t bytes, const struct forgetting *what)
+{
+	uint32_t *link = &lines->line[index].stores;
+
 	while (*link) {
 		uint32_t i = *link;
 
-		lines->store[i].bytes &= ~bytes;
+		if (is_forgotten(what, &lines->store[i]))
+			lines->store[i].bytes &= ~bytes;
 		if (lines->store[i].bytes) {
 			link = &lines->store[i].next;
 			continue;
@@ -535,9 +546,44 @@ static void forget_line(struct lines *lines, struct lines_thread *thread, uint64
 	}
 }
 
+static void forget_line(struct lines *lines, struct lines_thread *thread, uint64_t index,
+			uint64_t bytes, uint32_t unused)
+{
+	(void)unused;
+	forget_stores(lines, thread, index, bytes, &(struct forgetting){ .all = true });
+}
+
+static void forget_line_of_thread(struct lines *lines, struct lines_thread *thread, uint64_t index,
+				  uint64_t bytes, uint32_t whose)
+{
+	forget_stores(lines, thread, index, bytes, &(struct forgetting){ .thread = whose });
+}
+
+/* The number of events of one thread fits into the lower half, which the visitor can hand on. */
+static void forget_line_since(struct lines *lines, struct lines_thread *thread, uint64_t index,
+			      uint64_t bytes, uint32_t since)
+{
+	uint64_t first = thread->event - (uint32_t)(thread->event - since);
+
+	forget_stores(lines, thread, index, bytes,
+		      &(struct forgetting){ .thread = thread->id, .since = first });
+}
+
 void lines_forget(struct lines *lines, struct lines_thread *thread, uint64_t address, uint64_t size)
 {
 	visit_range(lines, thread, address, size, 0, forget_line);
+}
+
+void lines_forget_thread(struct lines *lines, struct lines_thread *thread, uint64_t address,
+			 uint64_t size, uint32_t whose)
+{
+	visit_range(lines, thread, address, size, whose, forget_line_of_thread);
+}
+
+void lines_forget_since(struct lines *lines, struct lines_thread *thread, uint64_t address,
+			uint64_t size, uint64_t event)
+{
+	visit_range(lines, thread, address, size, event, forget_line_since);
 }
 
 static void lose_line(struct lines *lines, struct lines_thread *thread, uint64_t index,

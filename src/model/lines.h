@@ -155,6 +155,13 @@ void lines_lose(struct lines *lines, struct lines_thread *thread, uint64_t addre
 void lines_forget(struct lines *lines, struct lines_thread *thread, uint64_t address,
 		  uint64_t size);
 
+/* The same for the stores of one thread only. */
+void lines_forget_thread(struct lines *lines, struct lines_thread *thread, uint64_t address,
+			 uint64_t size, uint32_t whose);
+/* The same for what one thread has stored from an event on, anywhere in the range. */
+void lines_forget_since(struct lines *lines, struct lines_thread *thread, uint64_t address,
+			uint64_t size, uint64_t event);
+
 /* Declares bytes volatile, or PM again: stores to volatile ones are not followed. */
 void lines_exclude(struct lines *lines, struct lines_thread *thread, uint64_t address,
 		   uint64_t size, bool exclude);

@@ -6,7 +6,6 @@ void transactions_init(struct transactions *tx, struct range *memory, uint32_t c
 	*tx = (struct transactions){ 0 };
 	ranges_init(&tx->log, memory, count);
 	ranges_init(&tx->freed, memory + count, count);
-	ranges_init(&tx->reserved, memory + 2ul * count, count);
 }
 
 void transactions_begin(struct transactions *tx, uint32_t stack, uint64_t low, uint64_t high)
@@ -37,19 +36,28 @@ static void fill_gaps(struct transactions *tx, struct ranges *ranges, uint64_t s
 	}
 }
 
+static uint64_t overlap(const struct range *range, uint64_t start, uint64_t end)
+{
+	return (range->end < end ? range->end : end) -
+	       (range->start > start ? range->start : start);
+}
+
 uint32_t transactions_add(struct transactions *tx, uint64_t address, uint64_t size, uint32_t stack,
-			  bool no_flush)
+			  bool no_flush, uint64_t *again)
 {
 	uint64_t end = address + size;
 	struct range *range;
 	uint32_t earlier = 0;
 
+	*again = 0;
 	if (!transactions_working(tx) || !size)
 		return 0;
 	for (range = ranges_after(&tx->log, address); range && range->start < end;
 	     range = ranges_after(&tx->log, range->end)) {
-		if (range->flags & TRANSACTIONS_LOGGED && !earlier)
-			earlier = range->stack;
+		if (range->flags & TRANSACTIONS_LOGGED) {
+			earlier = earlier ? earlier : range->stack;
+			*again += overlap(range, address, end);
+		}
 		if (!no_flush)
 			range->flags &= ~TRANSACTIONS_NO_FLUSH;
 	}
@@ -59,14 +67,10 @@ uint32_t transactions_add(struct transactions *tx, uint64_t address, uint64_t si
 }
 
 void transactions_alloc(struct transactions *tx, uint64_t address, uint64_t size, uint32_t stack,
-			bool no_flush, bool reserved)
+			uint32_t flags)
 {
-	uint32_t flags = TRANSACTIONS_NEW | (no_flush ? TRANSACTIONS_NO_FLUSH : 0);
-
-	if (reserved)
-		fill_gaps(tx, &tx->reserved, address, address + size, stack, flags);
-	else if (transactions_working(tx))
-		fill_gaps(tx, &tx->log, address, address + size, stack, flags);
+	if (transactions_working(tx))
+		fill_gaps(tx, &tx->log, address, address + size, stack, TRANSACTIONS_NEW | flags);
 }
 
 bool transactions_free(struct transactions *tx, uint64_t address, uint64_t size, uint32_t stack)
@@ -75,14 +79,6 @@ bool transactions_free(struct transactions *tx, uint64_t address, uint64_t size,
 		return false;
 	fill_gaps(tx, &tx->freed, address, address + size, stack, TRANSACTIONS_FREED);
 	return true;
-}
-
-void transactions_publish(struct transactions *tx)
-{
-	if (tx->depth)
-		tx->publishes = true;
-	else
-		ranges_clear(&tx->reserved);
 }
 
 struct settling {
@@ -96,13 +92,13 @@ static void settle(const struct settling *s, const struct ranges *ranges)
 {
 	const uint64_t inside = LINES_LINE_SIZE - 1;
 	uint32_t gone = s->commit ? TRANSACTIONS_FREED : TRANSACTIONS_NEW;
-	uint32_t kept = TRANSACTIONS_NO_FLUSH | TRANSACTIONS_FREED;
+	uint32_t kept = TRANSACTIONS_NO_FLUSH | TRANSACTIONS_FREED | TRANSACTIONS_ATOMIC;
 
 	for (uint32_t i = 1; i <= ranges->used; i++) {
 		const struct range *range = &ranges->node[i];
 		uint64_t start = range->start & ~inside, end = (range->end + inside) & ~inside;
 
-		if (range->flags & gone)
+		if (range->flags & gone && !(range->flags & TRANSACTIONS_ATOMIC))
 			lines_forget(s->lines, s->thread, range->start, range->end - range->start);
 		else if (s->flushes && !(range->flags & kept))
 			lines_persist(s->lines, s->thread, start, end - start, s->stack);
@@ -120,6 +116,8 @@ bool transactions_finish(struct transactions *tx, struct lines *lines, struct li
 	tx->level[tx->depth - 1].working = false;
 	if (tx->depth > 1)
 		return false;
+	if (tx->reservations)
+		reservations_finish(tx->reservations, lines, thread, commit);
 	settle(&settling, &tx->log);
 	settle(&settling, &tx->freed);
 	any = tx->log.used || tx->freed.used;
@@ -132,10 +130,8 @@ bool transactions_finish(struct transactions *tx, struct lines *lines, struct li
 
 void transactions_end(struct transactions *tx)
 {
-	if (tx->depth && !--tx->depth && tx->publishes) {
-		ranges_clear(&tx->reserved);
-		tx->publishes = false;
-	}
+	if (tx->depth)
+		tx->depth--;
 }
 
 void transactions_drop(struct transactions *tx, struct lines *lines, struct lines_thread *thread)
@@ -143,7 +139,9 @@ void transactions_drop(struct transactions *tx, struct lines *lines, struct line
 	for (uint32_t i = 1; tx->depth && i <= tx->log.used; i++) {
 		const struct range *range = &tx->log.node[i];
 
-		lines_forget(lines, thread, range->start, range->end - range->start);
+		if (!(range->flags & TRANSACTIONS_ATOMIC))
+			lines_forget_thread(lines, thread, range->start, range->end - range->start,
+					    tx->thread);
 	}
 	tx->depth = 0;
 	ranges_clear(&tx->log);
@@ -166,8 +164,8 @@ bool transactions_protects(const struct transactions *tx, uint64_t address, uint
 		return false;
 	for (; address < end; address = next) {
 		next = covered_until(&tx->log, address);
-		if (next == address)
-			next = covered_until(&tx->reserved, address);
+		if (next == address && tx->reservations)
+			next = reservations_until(tx->reservations, tx->process, address);
 		if (next == address)
 			return tx->full;
 	}

@@ -12,14 +12,16 @@
 
 #include "model/lines.h"
 #include "model/ranges.h"
+#include "model/reservations.h"
 
-enum { TRANSACTIONS_DEPTH = 64 };
+enum { TRANSACTIONS_DEPTH = 1024 };
 
 enum transactions_flag {
 	TRANSACTIONS_LOGGED = 1,
 	TRANSACTIONS_NEW = 2, /* an object allocated in the transaction */
 	TRANSACTIONS_FREED = 4,
 	TRANSACTIONS_NO_FLUSH = 8,
+	TRANSACTIONS_ATOMIC = 16, /* new, but the library's own: it stays, whatever happens */
 };
 
 struct transactions_level {
@@ -31,33 +33,31 @@ struct transactions {
 	uint32_t depth;
 	struct transactions_level level[TRANSACTIONS_DEPTH];
 	uint64_t low, high; /* the pool that the outermost one is about */
-	bool publishes;     /* reserved objects become ordinary ones at its end */
 	bool full;          /* out of memory: not everything is known */
-	struct ranges log, freed, reserved;
+	struct ranges log, freed;
+	struct reservations *reservations; /* of all threads; may be null */
+	uint32_t process, thread;
 };
 
-/* Memory for `count` ranges in each of the three sets. */
+/* Memory for `count` ranges in each of the two sets. */
 void transactions_init(struct transactions *tx, struct range *memory, uint32_t count);
 
 /* [low, high) is the pool; 0, 0 stands for all memory. */
 void transactions_begin(struct transactions *tx, uint32_t stack, uint64_t low, uint64_t high);
 
 /*
- * Logs a range. If some byte of it was logged before, returns the stack that did it, otherwise 0.
- * Nothing happens outside a transaction.
+ * Logs a range. If some byte of it was logged before, returns the stack that did it, otherwise 0;
+ * *again is how many were. Nothing happens outside a transaction.
  */
 uint32_t transactions_add(struct transactions *tx, uint64_t address, uint64_t size, uint32_t stack,
-			  bool no_flush);
+			  bool no_flush, uint64_t *again);
 
-/* An allocation inside the transaction, or a reserved object, which belongs to the thread. */
+/* An allocation inside the transaction; `flags` is NO_FLUSH, ATOMIC, or 0. */
 void transactions_alloc(struct transactions *tx, uint64_t address, uint64_t size, uint32_t stack,
-			bool no_flush, bool reserved);
+			uint32_t flags);
 
 /* A free inside the transaction: happens when it commits. False outside. */
 bool transactions_free(struct transactions *tx, uint64_t address, uint64_t size, uint32_t stack);
-
-/* Reserved objects become ordinary ones, now or at the end of the transaction. */
-void transactions_publish(struct transactions *tx);
 
 /*
  * The innermost transaction commits or aborts. If that was the outermost one, the lines learn it:
@@ -70,7 +70,9 @@ bool transactions_finish(struct transactions *tx, struct lines *lines, struct li
 
 void transactions_end(struct transactions *tx);
 
-/* The program has ended inside of it: a recovery will undo what was stored. `thread` may be null.
+/*
+ * Its thread or program has ended inside of it: a recovery will undo what the thread stored.
+ * `thread` is who judges; null for the coordinator.
  */
 void transactions_drop(struct transactions *tx, struct lines *lines, struct lines_thread *thread);
 

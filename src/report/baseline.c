@@ -4,6 +4,7 @@
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "report/map.h"
 
@@ -30,6 +31,7 @@ int baseline_read(const char *path, char *error, size_t size)
 	json_error_t problem;
 	json_t *root = json_load_file(path, 0, &problem), *finding;
 	const json_t *findings = json_object_get(root, "findings");
+	const char *tool;
 	size_t i;
 	int status = 0;
 
@@ -38,7 +40,9 @@ int baseline_read(const char *path, char *error, size_t size)
 			 problem.line > 0 ? " (is it a file that --json wrote?)" : "");
 		return -1;
 	}
-	if (json_integer_value(json_object_get(root, "version")) != 1 || !json_is_array(findings)) {
+	tool = json_string_value(json_object_get(root, "tool"));
+	if (json_integer_value(json_object_get(root, "version")) != 1 || !json_is_array(findings) ||
+	    !tool || strcmp(tool, "perdure") != 0) {
 		snprintf(error, size, "is no result of version 1, as --json writes it");
 		status = -1;
 	}

@@ -62,8 +62,43 @@ void result_limit(struct result *result, const char *text)
 	result->limits[result->limit_count++] = strdup(text);
 }
 
+static bool any_found(const struct library_table *table, uint32_t library)
+{
+	for (uint32_t i = 0; i < table->functions; i++)
+		if (table->function[i].library == library && table->function[i].found)
+			return true;
+	return false;
+}
+
+/* The user's own models are there for a reason: one that fits nothing is a mistake. */
+static void add_model_limits(struct result *result, const struct library_table *table)
+{
+	char text[SESSION_PATH];
+
+	for (uint32_t i = 0; i < table->libraries; i++)
+		if (!table->library[i].shipped && !any_found(table, i)) {
+			snprintf(
+				text, sizeof(text),
+				"--lib-model: no function of library %.200s is in the program, or they "
+				"were inlined",
+				library_text(table, table->library[i].glob));
+			result_limit(result, text);
+		}
+	for (uint32_t i = 0; i < table->functions; i++) {
+		const struct library_function *function = &table->function[i];
+
+		if (function->shipped || function->found || !any_found(table, function->library))
+			continue;
+		snprintf(text, sizeof(text),
+			 "--lib-model: the function %.200s is not in the program, or was inlined",
+			 library_text(table, function->name));
+		result_limit(result, text);
+	}
+}
+
 static void add_limits(struct result *result, const struct session *session)
 {
+	add_model_limits(result, &session->library);
 	for (uint32_t i = 0; i < session->limits; i++)
 		result_limit(result, session->limit[i]);
 	if (session->limits_lost)

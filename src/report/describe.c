@@ -38,12 +38,11 @@ static char *fence_fix(const struct finding *f)
 
 	if (!flush->frames || !store->frames)
 		return NULL;
-	for (unsigned i = at + 1; i < flush->frames; i++)
-		if (strcmp(flush->frame[i].function, site_shown(store)->function) == 0) {
-			at = i;
-			break;
-		}
-	if (!flush->frame[at].file)
+	while (at < flush->frames &&
+	       strcmp(flush->frame[at].function, site_shown(store)->function) != 0)
+		at++;
+	/* A flush on another way was for something else on the line: no fix is certain. */
+	if (at == flush->frames || !flush->frame[at].file)
 		return NULL;
 	return format("add a fence after %s:%u", flush->frame[at].file, flush->frame[at].line);
 }
@@ -95,18 +94,24 @@ static void describe(struct finding *f)
 		f->message = strdup("overwritten before it was persistent");
 		f->detail = strdup("overwritten here");
 		break;
-	case KIND_DUPLICATE_TX_ADD:
-		f->message = format("%lu byte%s logged here %s in the log of this transaction "
-				    "already, at least in part",
-				    f->size, plural(f->size), f->size == 1 ? "is" : "are");
-		f->detail = strdup("logged before, here");
-		break;
 	default:
 		break;
 	}
 }
 
-static void describe_unlogged(struct finding *f, const struct place *place)
+static void describe_duplicate(struct finding *f, uint64_t again)
+{
+	f->detail = strdup("logged before, here");
+	if (again == f->size)
+		f->message = format("the log of this transaction has %s %lu byte%s already",
+				    f->size == 1 ? "this" : "these", f->size, plural(f->size));
+	else
+		f->message =
+			format("the log of this transaction has %lu of these %lu bytes already",
+			       again, f->size);
+}
+
+static void describe_unlogged(struct finding *f, const char *place)
 {
 	const char *inside = f->sites > 1 ? "in a transaction that did not log them"
 					  : "outside of any transaction";
@@ -116,7 +121,7 @@ static void describe_unlogged(struct finding *f, const struct place *place)
 	if (place)
 		f->message = format("%lu byte%s of %s, which only transactions may change, %s "
 				    "stored %s",
-				    f->size, plural(f->size), place->type,
+				    f->size, plural(f->size), place_type(place),
 				    f->size == 1 ? "is" : "are", inside);
 	else
 		f->message = format("%lu byte%s stored %s", f->size, plural(f->size), inside);
@@ -166,7 +171,9 @@ void finding_describe(struct finding *f, const struct raw_finding *raw,
 		describe_custom(f, &session->custom[raw->custom - 1]);
 	set_field(f);
 	if (f->kind == KIND_STORE_OUTSIDE_TX)
-		describe_unlogged(f, raw->place ? &session->places.place[raw->place] : NULL);
+		describe_unlogged(f, raw->place ? session->places.place[raw->place] : NULL);
+	else if (f->kind == KIND_DUPLICATE_TX_ADD)
+		describe_duplicate(f, raw->part);
 	else
 		describe(f);
 }

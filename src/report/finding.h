@@ -68,6 +68,8 @@ static inline const char *finding_severity(const struct finding *f)
 	return f->correctness ? "correctness" : "performance";
 }
 
+enum { RESULT_ORACLES = 64 };
+
 /* A result: everything a report needs. */
 struct result {
 	const char *engine;
@@ -81,6 +83,11 @@ struct result {
 	size_t findings;
 	unsigned causes;
 	bool has_baseline;
+	uint32_t enabled; /* bit set of kinds */
+	struct result_oracle {
+		const char *name, *help;
+	} oracle[RESULT_ORACLES]; /* plug-ins */
+	unsigned oracles;
 	uint64_t loads, stores, flushes, fences;
 	unsigned threads;
 	uint64_t session_bytes; /* memory that the analysis itself took */

@@ -136,17 +136,27 @@ static void add_related(json_t *result, const struct finding *f)
 	json_decref(related);
 }
 
-static json_t *result_json(const struct finding *f, bool has_baseline)
+static int rule_index(const struct result *r, const struct finding *f)
 {
-	char own[32], cause[32], text[1024];
+	for (unsigned i = 0; f->oracle && i < r->oracles; i++)
+		if (strncmp(r->oracle[i].name, f->oracle, strlen(f->oracle)) == 0)
+			return KIND_COUNT + i;
+	return f->kind;
+}
+
+static json_t *result_json(const struct result *r, const struct finding *f)
+{
+	char own[32], cause[32], text[1024], rule[128];
 	json_t *value;
 
 	snprintf(own, sizeof(own), "%016lx", f->fingerprint);
 	snprintf(cause, sizeof(cause), "%016lx", f->cause_fingerprint);
 	snprintf(text, sizeof(text), "%s%s%s", f->message, f->fix ? "; to fix it, " : "",
 		 f->fix ? f->fix : "");
-	value = json_pack("{s:s, s:i, s:s, s:{s:o}, s:[o], s:{s:s, s:s}, s:o, s:I}", "ruleId",
-			  kind_info(f->kind)->name, "ruleIndex", (int)f->kind, "level",
+	snprintf(rule, sizeof(rule), "%s%s%s", kind_info(f->kind)->name, f->oracle ? "/" : "",
+		 f->oracle ? f->oracle : "");
+	value = json_pack("{s:o, s:i, s:s, s:{s:o}, s:[o], s:{s:s, s:s}, s:o, s:I}", "ruleId",
+			  json_text(rule), "ruleIndex", rule_index(r, f), "level",
 			  f->correctness ? "error" : "warning", "message", "text", json_text(text),
 			  "locations", shown_location(&f->site[0], NULL), "partialFingerprints",
 			  "perdureFinding/v1", own, "perdureCause/v1", cause, "codeFlows",
@@ -157,32 +167,47 @@ static json_t *result_json(const struct finding *f, bool has_baseline)
 	json_object_set_new(value, "suppressions",
 			    f->suppressed ? json_pack("[{s:s}]", "kind", "external")
 					  : json_array());
-	if (has_baseline)
+	if (r->has_baseline)
 		json_object_set_new(value, "baselineState",
 				    json_string(f->known ? "unchanged" : "new"));
 	return value;
 }
 
-static json_t *rules_json(void)
+static json_t *rule_json(const char *id, const char *summary, const char *help, bool correctness,
+			 bool enabled)
+{
+	const char *level = correctness ? "error" : "warning";
+
+	return json_pack("{s:o, s:o, s:{s:o}, s:{s:o}, s:{s:o, s:o}, s:{s:s, s:b}, "
+			 "s:{s:[s, s], s:s, s:s}}",
+			 "id", json_text(id), "name", json_text(id), "shortDescription", "text",
+			 json_text(summary), "fullDescription", "text", json_text(help), "help",
+			 "text", json_text(help), "markdown", json_text(help),
+			 "defaultConfiguration", "level", level, "enabled", (int)enabled,
+			 "properties", "tags", "persistent-memory",
+			 correctness ? "correctness" : "performance", "precision", "high",
+			 "problem.severity", level);
+}
+
+/* The kinds of Perdure, then a rule for each plug-in. */
+static json_t *rules_json(const struct result *r)
 {
 	json_t *rules = json_array();
 
 	for (int kind = 0; kind < KIND_COUNT; kind++) {
 		const struct kind_info *info = kind_info(kind);
 
-		json_array_append_new(
-			rules,
-			json_pack("{s:s, s:s, s:{s:s}, s:{s:s}, s:{s:s}, s:{s:s, s:b}, "
-				  "s:{s:[s, s], s:s, s:s}}",
-				  "id", info->name, "name", info->name, "shortDescription", "text",
-				  info->summary, "fullDescription", "text", info->help, "help",
-				  "text", info->help, "defaultConfiguration", "level",
-				  info->correctness ? "error" : "warning", "enabled",
-				  (int)info->on_by_default, "properties", "tags",
-				  "persistent-memory",
-				  info->correctness ? "correctness" : "performance", "precision",
-				  "high", "problem.severity",
-				  info->correctness ? "error" : "warning"));
+		json_array_append_new(rules, rule_json(info->name, info->summary, info->help,
+						       info->correctness, info->on_by_default));
+	}
+	for (unsigned i = 0; i < r->oracles; i++) {
+		const struct kind_info *info = kind_info(KIND_CUSTOM);
+		const char *help = r->oracle[i].help;
+		char id[128];
+
+		snprintf(id, sizeof(id), "%s/%s", info->name, r->oracle[i].name);
+		json_array_append_new(rules, rule_json(id, help ? help : info->summary,
+						       help ? help : info->help, true, true));
 	}
 	return rules;
 }
@@ -215,13 +240,13 @@ int write_sarif(const char *path, const struct result *result)
 	json_t *results = json_array(), *driver, *run;
 
 	for (size_t i = 0; i < result->findings; i++)
-		json_array_append_new(results,
-				      result_json(&result->finding[i], result->has_baseline));
+		json_array_append_new(results, result_json(result, &result->finding[i]));
 	driver = json_pack("{s:s, s:s, s:s, s:o}", "name", "Perdure", "version", PERDURE_VERSION,
-			   "semanticVersion", PERDURE_VERSION, "rules", rules_json());
-	run = json_pack("{s:{s:o}, s:[o], s:{s:{s:o}}, s:s, s:o}", "tool", "driver", driver,
-			"invocations", invocation_json(result), "originalUriBaseIds", "SRCROOT",
-			"uri", root_json(), "columnKind", "unicodeCodePoints", "results", results);
+			   "semanticVersion", PERDURE_VERSION, "rules", rules_json(result));
+	run = json_pack("{s:{s:o}, s:{s:s}, s:[o], s:{s:{s:o}}, s:s, s:o}", "tool", "driver",
+			driver, "automationDetails", "id", "perdure/", "invocations",
+			invocation_json(result), "originalUriBaseIds", "SRCROOT", "uri",
+			root_json(), "columnKind", "unicodeCodePoints", "results", results);
 	return json_write_file(path, json_pack("{s:s, s:s, s:[o]}", "$schema", SCHEMA, "version",
 					       "2.1.0", "runs", run));
 }

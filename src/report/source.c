@@ -203,6 +203,17 @@ char *source_normal(const char *path, unsigned line)
 	if (!out)
 		abort();
 	for (; *text; text++) {
+		const char *end;
+
+		if (text[0] == '/' && text[1] == '/')
+			break;
+		if (text[0] == '/' && text[1] == '*') {
+			end = strstr(text + 2, "*/");
+			if (!end)
+				break;
+			text = end + 1;
+			continue;
+		}
 		if (!isspace((unsigned char)*text))
 			*out++ = *text;
 		else if (out > normal && out[-1] != ' ')

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/output.h"
+
 enum pattern_kind { FUNCTION, OBJECT, SOURCE, ANY_FRAMES };
 
 struct pattern {
@@ -17,8 +19,8 @@ struct pattern {
 };
 
 struct block {
-	char *kind; /* a glob */
-	bool exact; /* a fingerprint is given, and is all that counts */
+	char *kind;           /* a glob */
+	bool exact, by_cause; /* a fingerprint is given, and is all that counts */
 	uint64_t fingerprint;
 	struct pattern *pattern;
 	size_t patterns;
@@ -114,10 +116,15 @@ static int read_pattern(struct reader *r, struct block *block)
 		add_pattern(block)->kind = ANY_FRAMES;
 		return 0;
 	}
-	if (strncmp(r->text, "fingerprint:", 12) == 0) {
-		block->exact = true;
-		block->fingerprint = strtoull(r->text + 12, &end, 16);
-		return *end || !r->text[12] ? fail(r, "%s is no fingerprint", r->text + 12) : 0;
+	if (strncmp(r->text, "fingerprint:", 12) == 0 || strncmp(r->text, "cause:", 6) == 0) {
+		const char *digits = strchr(r->text, ':') + 1;
+
+		block->exact = *r->text == 'f';
+		block->by_cause = *r->text == 'c';
+		block->fingerprint = strtoull(digits, &end, 16);
+		return *end || strlen(digits) != 16
+			       ? fail(r, "\"%s\" is no fingerprint of 16 digits", digits)
+			       : 0;
 	}
 	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
 		if (strncmp(r->text, words[i].word, 4) != 0)
@@ -131,7 +138,7 @@ static int read_pattern(struct reader *r, struct block *block)
 			split_line_number(pattern);
 		return 0;
 	}
-	return fail(r, "\"%s\" is none of fun:, obj:, src:, fingerprint:, ...", r->text);
+	return fail(r, "\"%s\" is none of fun:, obj:, src:, fingerprint:, cause:, ...", r->text);
 }
 
 static int read_kind(struct reader *r, struct block *block)
@@ -139,7 +146,8 @@ static int read_kind(struct reader *r, struct block *block)
 	if (strncmp(r->text, "perdure:", 8) != 0 || !r->text[8])
 		return fail(r, "expected perdure:KIND, found \"%s\"", r->text);
 	block->kind = copy(r->text + 8);
-	if (!strpbrk(block->kind, "*?[") && kind_by_name(block->kind) == KIND_COUNT)
+	if (!strpbrk(block->kind, "*?[") && kind_by_name(block->kind) == KIND_COUNT &&
+	    strncmp(block->kind, "custom/", 7) != 0)
 		return fail(r, "%s is no kind of finding", block->kind);
 	return 0;
 }
@@ -157,6 +165,8 @@ static int read_block(struct reader *r)
 		return fail(r, "the block that starts in line %u is not closed", start);
 	if (!next_line(r))
 		return fail(r, "the block that starts in line %u is not closed", start);
+	if (strcmp(r->text, "}") == 0)
+		return fail(r, "a block needs a name and a kind");
 	if (read_kind(r, block) < 0)
 		return -1;
 	for (;;) {
@@ -167,8 +177,8 @@ static int read_block(struct reader *r)
 		if (read_pattern(r, block) < 0)
 			return -1;
 	}
-	if (!block->patterns && !block->exact)
-		return fail(r, "a block without any fun:, obj:, src: or fingerprint: line");
+	if (!block->patterns && !block->exact && !block->by_cause)
+		return fail(r, "a block without any fun:, obj:, src:, fingerprint: or cause: line");
 	return 0;
 }
 
@@ -248,10 +258,16 @@ static bool block_matches(const struct block *block, const struct finding *f)
 {
 	const struct site *site = &f->site[0];
 
-	if (fnmatch(block->kind, kind_info(f->kind)->name, 0) != 0)
+	char name[128];
+
+	snprintf(name, sizeof(name), "custom/%s", f->oracle ? f->oracle : "");
+	if (fnmatch(block->kind, kind_info(f->kind)->name, 0) != 0 &&
+	    fnmatch(block->kind, name, 0) != 0)
 		return false;
 	if (block->exact)
 		return block->fingerprint == f->fingerprint;
+	if (block->by_cause)
+		return block->fingerprint == f->cause_fingerprint;
 	return stack_matches(block->pattern, block->patterns, site->frame, site->frames);
 }
 
@@ -291,8 +307,12 @@ static void print_frame(FILE *out, const struct frame_info *frame)
 	}
 }
 
-int suppress_print(FILE *out, const struct result *result)
+int suppress_write(const char *path, const struct result *result)
 {
+	FILE *out = output_open(path);
+
+	if (!out)
+		return -1;
 	for (size_t i = 0; i < result->findings; i++) {
 		const struct finding *f = &result->finding[i];
 		const struct frame_info *shown = site_shown(&f->site[0]);
@@ -306,5 +326,5 @@ int suppress_print(FILE *out, const struct result *result)
 			print_frame(out, &f->site[0].frame[k]);
 		fputs("}\n", out);
 	}
-	return fflush(out) == EOF || ferror(out) ? -1 : 0;
+	return output_close(out, 0);
 }

@@ -17,7 +17,7 @@ int suppress_read(const char *path, char *error, size_t size);
 /* Marks the findings that some block describes. */
 void suppress_apply(struct result *result);
 
-/* Prints a block for each finding that counts; each describes exactly that one. */
-int suppress_print(FILE *out, const struct result *result);
+/* Writes a block for each finding that counts; each describes exactly that one. */
+int suppress_write(const char *path, const struct result *result);
 
 #endif

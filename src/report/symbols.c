@@ -343,8 +343,14 @@ static void resolve(const struct session *session, uint32_t stack, struct site *
 
 void symbols_resolve(const struct session *session, uint32_t stack, struct site *site)
 {
-	size_t at = map_get_or_put(&by_stack, stack, cached);
+	size_t at;
 
+	if (!stack) {
+		site->frame = NULL;
+		site->frames = site->shown = 0;
+		return;
+	}
+	at = map_get_or_put(&by_stack, stack, cached);
 	if (at == cached) {
 		if (cached == cache_room) {
 			cache_room = cache_room ? cache_room * 2 : 64;

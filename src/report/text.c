@@ -179,11 +179,18 @@ static void print_summary(FILE *out, const struct result *result, const struct s
 	for (size_t i = 0; i < result->findings; i++) {
 		const struct finding *f = &result->finding[i];
 
-		suppressed += f->suppressed;
-		known += f->known && !f->suppressed;
-		if (finding_counts(f) && !seen[f->cause]++) {
+		if (finding_counts(f) && !(seen[f->cause] & 1)) {
+			seen[f->cause] |= 1;
 			causes[f->kind]++;
 			total++;
+		}
+		if (f->suppressed && !(seen[f->cause] & 2)) {
+			seen[f->cause] |= 2;
+			suppressed++;
+		}
+		if (f->known && !f->suppressed && !(seen[f->cause] & 4)) {
+			seen[f->cause] |= 4;
+			known++;
 		}
 	}
 	free(seen);
@@ -205,8 +212,9 @@ static void print_summary(FILE *out, const struct result *result, const struct s
 			fprintf(out, "%s%u %s", separator, causes[kind], kind_info(kind)->name);
 			separator = ", ";
 		}
-	fprintf(out, " (%lu stores, %lu flushes, %lu fences seen)\n", result->stores,
-		result->flushes, result->fences);
+	fprintf(out, " (%lu store%s, %lu flush%s, %lu fence%s seen)\n", result->stores,
+		result->stores == 1 ? "" : "s", result->flushes, result->flushes == 1 ? "" : "es",
+		result->fences, result->fences == 1 ? "" : "s");
 }
 
 int write_text(FILE *out, const struct result *result, bool colour)

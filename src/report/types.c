@@ -59,6 +59,14 @@ static const char *match_scope(const char *name, const char *scope)
 	return name + length + 2;
 }
 
+/* The compiler names a template without its arguments. */
+static bool same_type(const char *own, const char *name)
+{
+	size_t length = strlen(name);
+
+	return strncmp(own, name, length) == 0 && (!own[length] || own[length] == '<');
+}
+
 static bool find_below(Dwarf_Die *parent, const char *name, Dwarf_Die *found)
 {
 	Dwarf_Attribute attribute;
@@ -70,7 +78,7 @@ static bool find_below(Dwarf_Die *parent, const char *name, Dwarf_Die *found)
 		const char *own = dwarf_diename(&child), *rest;
 		int tag = dwarf_tag(&child);
 
-		if (own && strcmp(own, name) == 0) {
+		if (own && same_type(own, name)) {
 			type = child;
 			if ((is_structure(tag) || tag == DW_TAG_typedef) && strip_type(&type) &&
 			    is_structure(dwarf_tag(&type)) &&
@@ -196,6 +204,14 @@ static void describe(Dwarf_Die *structure, uint64_t offset, char *text, size_t s
 			describe(&type, offset, text, size);
 		return;
 	} while (dwarf_siblingof(&member, &member) == 0);
+}
+
+uint64_t types_size(const struct session *session, const char *name)
+{
+	const struct known *known = find(session, name);
+	Dwarf_Die die = known->die;
+
+	return known->exists ? type_size(&die) : 0;
 }
 
 const char *types_field(const struct session *session, const char *name, uint64_t offset)

@@ -16,6 +16,9 @@ bool types_exist(const struct session *session, const char *name);
  */
 const char *types_field(const struct session *session, const char *name, uint64_t offset);
 
+/* The size of a structure; 0 if it is not known. */
+uint64_t types_size(const struct session *session, const char *name);
+
 /* The name without "struct ", "class " or "union " in front. */
 const char *types_bare_name(const char *name);
 

@@ -71,6 +71,19 @@ static void write_part(char *to, const struct content *content, size_t offset, s
 				 : "memory");
 }
 
+/* A prebuilt library whose copies can be seen, but not its other stores, nor its flushes. */
+static void note_foreign(const struct frame *frame)
+{
+	static uintptr_t last;
+	char text[SESSION_PATH] = "";
+
+	if (last == frame->return_address)
+		return;
+	last = frame->return_address;
+	if (modules_describe_foreign(frame->return_address, text, sizeof(text)))
+		session_limit(runtime_session, thread_owner(), text);
+}
+
 static void write_lines(char *to, size_t n, const struct content *content, uint32_t flags,
 			const struct frame *frame)
 {
@@ -84,6 +97,7 @@ static void write_lines(char *to, size_t n, const struct content *content, uint3
 		return;
 	}
 	stack = stack_capture(frame);
+	note_foreign(frame);
 	thread->stores++;
 	thread->lines.event++;
 	for (size_t done = 0, part; done < n; done += part) {

@@ -328,7 +328,8 @@ void hook_fence(uint32_t kind, const struct frame *frame)
 	stack = stack_capture(frame);
 	thread->fences++;
 	if (kind == PERDURE_SFENCE || kind == PERDURE_MFENCE || kind == PERDURE_RMW_FENCE) {
-		bool idle = kind == PERDURE_SFENCE && !__perdure_inline.stored;
+		bool idle =
+			kind == PERDURE_SFENCE && !__perdure_inline.stored && !is_trusted(frame);
 
 		lines_fence(&runtime_session->lines, &thread->lines, stack, idle);
 		__perdure_inline.pending = 0;

@@ -9,7 +9,33 @@
 	.set	VECTORS, 64
 	.set	RESULT, 192
 	.set	VECTOR_RESULT, 208
-	.set	SIZE, 272
+	.set	VARIADIC, 272
+	.set	SIZE, 368
+
+	.macro	restore_arguments
+	movq	(%rbx), %rdi
+	movq	8(%rbx), %rsi
+	movq	16(%rbx), %rdx
+	movq	24(%rbx), %rcx
+	movq	32(%rbx), %r8
+	movq	40(%rbx), %r9
+	movq	RAX(%rbx), %rax
+	movups	VECTORS(%rbx), %xmm0
+	movups	VECTORS + 16(%rbx), %xmm1
+	movups	VECTORS + 32(%rbx), %xmm2
+	movups	VECTORS + 48(%rbx), %xmm3
+	movups	VECTORS + 64(%rbx), %xmm4
+	movups	VECTORS + 80(%rbx), %xmm5
+	movups	VECTORS + 96(%rbx), %xmm6
+	movups	VECTORS + 112(%rbx), %xmm7
+	.endm
+
+	.macro	save_results
+	movq	%rax, RESULT(%rbx)
+	movq	%rdx, RESULT + 8(%rbx)
+	movups	%xmm0, VECTOR_RESULT(%rbx)
+	movups	%xmm1, VECTOR_RESULT + 16(%rbx)
+	.endm
 
 	.text
 	.globl	library_call_entry
@@ -49,6 +75,8 @@ library_call_entry:
 	movq	%rax, %r11
 	testq	%rax, %rax
 	jz	2f
+	cmpq	$0, VARIADIC(%rbx)
+	jne	4f
 	/* Arguments on the stack, an even number of words of them. */
 	movq	STACK_WORDS(%rbx), %rcx
 	leaq	1(%rcx), %rax
@@ -61,27 +89,10 @@ library_call_entry:
 	movq	%rax, -8(%rsp,%rcx,8)
 	decq	%rcx
 	jmp	1b
-3:	movq	(%rbx), %rdi
-	movq	8(%rbx), %rsi
-	movq	16(%rbx), %rdx
-	movq	24(%rbx), %rcx
-	movq	32(%rbx), %r8
-	movq	40(%rbx), %r9
-	movq	RAX(%rbx), %rax
-	movups	VECTORS(%rbx), %xmm0
-	movups	VECTORS + 16(%rbx), %xmm1
-	movups	VECTORS + 32(%rbx), %xmm2
-	movups	VECTORS + 48(%rbx), %xmm3
-	movups	VECTORS + 64(%rbx), %xmm4
-	movups	VECTORS + 80(%rbx), %xmm5
-	movups	VECTORS + 96(%rbx), %xmm6
-	movups	VECTORS + 112(%rbx), %xmm7
+3:	restore_arguments
 	call	*%r11
 	movq	%rbx, %rsp
-	movq	%rax, RESULT(%rbx)
-	movq	%rdx, RESULT + 8(%rbx)
-	movups	%xmm0, VECTOR_RESULT(%rbx)
-	movups	%xmm1, VECTOR_RESULT + 16(%rbx)
+	save_results
 2:	movq	%rbx, %rdi
 	call	library_after
 	movq	RESULT(%rbx), %rax
@@ -91,12 +102,61 @@ library_call_entry:
 	leaq	-8(%rbp), %rsp
 	popq	%rbx
 	popq	%rbp
+	.cfi_remember_state
 	.cfi_def_cfa %rsp, 8
 	ret
+	.cfi_restore_state
+	/*
+	 * Nobody knows how many arguments there are, so they stay where they are: the function is
+	 * jumped to, and returns to library_variadic_return.
+	 */
+4:	movq	%rbx, %rdi
+	movq	%r11, %rsi
+	call	library_variadic_enter
+	movq	%rax, %r11
+	restore_arguments
+	leaq	-8(%rbp), %rsp
+	popq	%rbx
+	popq	%rbp
+	.cfi_def_cfa %rsp, 8
+	jmp	*%r11
 	.cfi_endproc
 	.size	library_call_entry, . - library_call_entry
 
-	/* dlsym finds out who calls it, so it must be jumped to; functions with a hook are found here. */
+	.globl	library_variadic_return
+	.hidden	library_variadic_return
+	.type	library_variadic_return, @function
+library_variadic_return:
+	.cfi_startproc
+	.cfi_undefined %rip
+	pushq	$0 /* where the return address was; it comes back */
+	pushq	%rbp
+	movq	%rsp, %rbp
+	pushq	%rbx
+	pushq	%rbx
+	subq	$SIZE, %rsp
+	movq	%rsp, %rbx
+	save_results
+	movq	%rbx, %rdi
+	movq	%rbp, %rsi
+	call	library_variadic_leave
+	movq	%rbx, %rdi
+	call	library_after
+	movq	RESULT(%rbx), %rax
+	movq	RESULT + 8(%rbx), %rdx
+	movups	VECTOR_RESULT(%rbx), %xmm0
+	movups	VECTOR_RESULT + 16(%rbx), %xmm1
+	leaq	-8(%rbp), %rsp
+	popq	%rbx
+	popq	%rbp
+	ret
+	.cfi_endproc
+	.size	library_variadic_return, . - library_variadic_return
+
+	/*
+	 * dlsym(RTLD_NEXT, …) depends on who calls it, so it must be jumped to. library_dlsym tells
+	 * what to do: an answer with its lowest bit set, or where to jump.
+	 */
 	.globl	dlsym
 	.type	dlsym, @function
 dlsym:
@@ -107,7 +167,6 @@ dlsym:
 	.cfi_def_cfa_offset 24
 	subq	$8, %rsp
 	.cfi_def_cfa_offset 32
-	movq	%rsi, %rdi
 	call	library_dlsym
 	addq	$8, %rsp
 	.cfi_def_cfa_offset 24
@@ -115,11 +174,10 @@ dlsym:
 	.cfi_def_cfa_offset 16
 	popq	%rdi
 	.cfi_def_cfa_offset 8
-	testb	$1, %al
+	testb	$1, %dl
 	jnz	1f
 	jmp	*%rax
-1:	andq	$-2, %rax
-	ret
+1:	ret
 	.cfi_endproc
 	.size	dlsym, . - dlsym
 

@@ -3,6 +3,7 @@
 #include "runtime/library.h"
 
 #include <errno.h>
+#include <sys/mman.h>
 
 /* ---- values ---- */
 
@@ -165,19 +166,19 @@ static void memory_effect(const struct library_effect *effect, uint64_t address,
 	}
 }
 
-static void semantic_effect(const struct library_effect *effect, uint64_t first, uint64_t second,
+static void semantic_effect(const struct library_effect *effect, const uint64_t *value,
 			    const struct library_call *call)
 {
 	const struct frame *frame = call->frame;
 	bool no_flush = effect->options & LIBRARY_NO_FLUSH;
-	void *p = (void *)first;
+	void *p = (void *)value[0];
 
 	switch (effect->verb) {
 	case LIBRARY_TX_BEGIN:
 		event_tx_begin(effect->values ? p : NULL, frame);
 		break;
 	case LIBRARY_TX_ADD:
-		event_tx_add(p, second, no_flush, frame);
+		event_tx_add(p, value[1], no_flush, frame);
 		break;
 	case LIBRARY_TX_COMMIT:
 	case LIBRARY_TX_ABORT:
@@ -188,13 +189,21 @@ static void semantic_effect(const struct library_effect *effect, uint64_t first,
 		event_tx_end(!call->hook->instrumented, frame);
 		break;
 	case LIBRARY_ALLOC:
-		event_alloc(p, second, no_flush, effect->options & LIBRARY_RESERVED, frame);
+		event_alloc(p, value[1], no_flush, effect->options & LIBRARY_ATOMIC, frame);
 		break;
 	case LIBRARY_FREE:
-		event_free(p, effect->values > 1 ? second : 0, frame);
+		event_free(p, effect->values > 1 ? value[1] : 0, frame);
+		break;
+	case LIBRARY_RESERVE:
+	case LIBRARY_DEFER_FREE:
+		event_reserve(p, value[1], value[2], effect->verb == LIBRARY_DEFER_FREE, frame);
 		break;
 	case LIBRARY_PUBLISH:
-		event_publish();
+	case LIBRARY_CANCEL:
+		event_publish(value[0], value[1], value[2], effect->verb == LIBRARY_CANCEL);
+		break;
+	case LIBRARY_DISCARD:
+		event_discard(call->started);
 		break;
 	case LIBRARY_LOCK:
 		event_lock(p, true, frame);
@@ -207,27 +216,50 @@ static void semantic_effect(const struct library_effect *effect, uint64_t first,
 	}
 }
 
-static void perform(const struct library_effect *effect, struct library_call *call)
+static void happen(const struct library_effect *effect, const uint64_t *value,
+		   struct library_call *call)
 {
-	bool instrumented = call->hook->instrumented;
-	uint64_t value[2] = { 0 };
-
-	/* What a transaction says about a store matters also if the store itself will be told. */
-	if (instrumented && is_memory_effect(effect) && effect->verb != LIBRARY_STORE)
-		return;
-	if (!holds(effect, call))
-		return;
-	for (unsigned i = 0; i < effect->values; i++)
-		value[i] = evaluate(&effect->value[i], call);
 	if (effect->verb == LIBRARY_GIVES)
 		call->result[0] = (uint64_t)library_hooks_wrap(
 			&runtime_session->library.function[effect->gives], (void *)call->result[0]);
-	else if (instrumented && effect->verb == LIBRARY_STORE)
+	else if (call->hook->instrumented && effect->verb == LIBRARY_STORE)
 		transactions_judge((void *)value[0], value[1], call->frame);
 	else if (is_memory_effect(effect))
 		memory_effect(effect, value[0], value[1], call->frame);
 	else
-		semantic_effect(effect, value[0], value[1], call);
+		semantic_effect(effect, value, call);
+}
+
+static void perform(const struct library_effect *effect, struct library_call *call, bool before)
+{
+	uint64_t value[3] = { 0 };
+	bool waits = before && effect->on_result && call->waiting < LIBRARY_WAITING;
+
+	/* What a transaction says about a store matters also if the store itself will be told. */
+	if (call->hook->instrumented && is_memory_effect(effect) && effect->verb != LIBRARY_STORE)
+		return;
+	if (!waits && !holds(effect, call))
+		return;
+	for (unsigned i = 0; i < effect->values; i++)
+		value[i] = evaluate(&effect->value[i], call);
+	if (waits)
+		call->wait[call->waiting++] =
+			(struct library_waiting){ effect - runtime_session->library.effect,
+						  { value[0], value[1], value[2] } };
+	else
+		happen(effect, value, call);
+}
+
+/* The result is there: now it is clear whether they happen. */
+static void perform_waiting(struct library_call *call)
+{
+	for (unsigned i = 0; i < call->waiting; i++) {
+		const struct library_effect *effect =
+			&runtime_session->library.effect[call->wait[i].effect];
+
+		if (holds(effect, call))
+			happen(effect, call->wait[i].value, call);
+	}
 }
 
 /* ---- the call ---- */
@@ -285,12 +317,14 @@ static void note_call(const struct library_call *call)
 {
 	struct thread *thread = &runtime_thread;
 	uint32_t library = call->hook->function->library;
+	bool instrumented = call->hook->instrumented;
 
 	if (!runtime_session->library.library[library].transactional)
 		return;
 	if (thread->calls < THREAD_CALLS)
 		thread->call[thread->calls++] =
-			(struct thread_call){ call->frame, (uintptr_t)call->hook->real + 1,
+			(struct thread_call){ call->frame,
+					      instrumented ? 0 : (uintptr_t)call->hook->real + 1,
 					      call->hook->low, call->hook->high };
 }
 
@@ -328,7 +362,11 @@ void *library_before(struct library_call *call, uint32_t index, const struct fra
 	call->hook = hook;
 	call->frame = frame;
 	call->stack_words = hook->function->stack_words;
-	call->passive = frame->return_address - hook->low < hook->high - hook->low;
+	call->variadic = hook->function->variadic;
+	call->waiting = 0;
+	call->started = runtime_thread.shared ? runtime_thread.shared->lines.event + 1 : 0;
+	call->passive =
+		!hook->instrumented && frame->return_address - hook->low < hook->high - hook->low;
 	if (call->passive)
 		return hook->real;
 	drop_left(&runtime_thread, frame);
@@ -336,7 +374,7 @@ void *library_before(struct library_call *call, uint32_t index, const struct fra
 	at = find_call(call);
 	if (at < hook->function->effects) { /* otherwise all effects are after the call */
 		for (; call->next < at; call->next++)
-			perform(effect_at(call, call->next), call);
+			perform(effect_at(call, call->next), call, true);
 		call->next++;
 		if (is_skipped(call, at)) {
 			errno = saved_errno;
@@ -355,7 +393,90 @@ void library_after(struct library_call *call)
 	if (call->passive)
 		return;
 	drop_left(&runtime_thread, call->frame);
+	perform_waiting(call);
 	for (; call->next < call->hook->function->effects; call->next++)
-		perform(effect_at(call, call->next), call);
+		perform(effect_at(call, call->next), call, false);
 	errno = saved_errno;
+}
+
+/* ---- functions with a variable number of arguments ---- */
+
+/* What is needed when such a function returns. Kept apart from the stack, which is not ours then.
+ */
+struct variadic {
+	const struct frame *frame; /* at its entry */
+	uintptr_t return_address;
+	struct library_call call;
+};
+enum { VARIADIC_PAGE = 4096, VARIADICS = VARIADIC_PAGE / sizeof(struct variadic) };
+
+HIDDEN void *library_variadic_enter(struct library_call *call, void *real);
+HIDDEN void library_variadic_leave(struct library_call *call, struct frame *frame);
+
+static struct variadic *own_variadics(void)
+{
+	struct thread *thread = &runtime_thread;
+	void *page;
+
+	if (!thread->variadic) {
+		page = REAL(mmap)(NULL, VARIADIC_PAGE, PROT_READ | PROT_WRITE,
+				  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		thread->variadic = page == MAP_FAILED ? NULL : page;
+	}
+	return thread->variadic;
+}
+
+void *library_variadic_enter(struct library_call *call, void *real)
+{
+	struct thread *thread = &runtime_thread;
+	struct variadic *all = own_variadics();
+	struct frame *frame = (struct frame *)call->frame;
+
+	/* Calls that were left by a jump lie below. */
+	while (thread->variadics && all[thread->variadics - 1].frame <= frame)
+		thread->variadics--;
+	if (!all || thread->variadics == VARIADICS)
+		return real; /* its effects after the call will be missing */
+	all[thread->variadics++] = (struct variadic){ frame, frame->return_address, *call };
+	frame->return_address = (uintptr_t)library_variadic_return;
+	return real;
+}
+
+void library_variadic_leave(struct library_call *call, struct frame *frame)
+{
+	struct thread *thread = &runtime_thread;
+	const struct variadic *all = thread->variadic, *own;
+
+	while (all[thread->variadics - 1].frame < frame)
+		thread->variadics--;
+	own = &all[--thread->variadics];
+	frame->return_address = own->return_address;
+	__builtin_memcpy(call, &own->call, offsetof(struct library_call, result));
+	call->hook = own->call.hook;
+	call->frame = frame;
+	call->next = own->call.next;
+	call->passive = own->call.passive;
+	call->started = own->call.started;
+	call->waiting = own->call.waiting;
+	for (unsigned i = 0; i < LIBRARY_WAITING; i++)
+		call->wait[i] = own->call.wait[i];
+}
+
+void library_end_thread(void)
+{
+	if (runtime_thread.variadic)
+		REAL(munmap)(runtime_thread.variadic, VARIADIC_PAGE);
+	runtime_thread.variadic = NULL;
+	runtime_thread.variadics = 0;
+}
+
+uintptr_t library_variadic_original(const struct frame *frame)
+{
+	const struct thread *thread = &runtime_thread;
+	const struct variadic *all = thread->variadic;
+
+	for (unsigned i = thread->variadics; i-- > 0;)
+		if (all[i].frame == frame)
+			return all[i].return_address;
+	return 0;
 }

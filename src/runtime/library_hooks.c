@@ -29,7 +29,8 @@ enum { HOOKS = 8192, NAMES = 8192, OBJECTS = 1024, STUB = 64, STUBS = 4096 / STU
 
 /* What is known of each function of the models, in this process. */
 struct target {
-	void *real;    /* null: not defined anywhere yet */
+	void *first;   /* the first definition of the name, whoever's */
+	void *real;    /* the one that the model is about; null: not there yet */
 	void *stub;    /* what callers are to call instead; null: no hook wanted */
 	bool at_entry; /* the hook is in the function itself */
 };
@@ -382,6 +383,7 @@ static void define(uint32_t index, uintptr_t address, const struct object *objec
 	if (target[index].real || (!fits && !(library->anywhere && instrumented)))
 		return;
 	target[index].real = (void *)address;
+	runtime_session->library.function[index].found = true;
 	if (instrumented && !nop && !fits) {
 		note_unseen(library_text(table, library->glob));
 		return;
@@ -405,7 +407,6 @@ static void define(uint32_t index, uintptr_t address, const struct object *objec
 	target[index].stub = add_hook(&hook, 0);
 }
 
-/* The first object that exports a function is where everybody gets it from. */
 static void find_in_tables(const struct object *object)
 {
 	const struct library_table *table = &runtime_session->library;
@@ -419,8 +420,9 @@ static void find_in_tables(const struct object *object)
 					    library_text(table, table->function[i].name));
 		if (!address)
 			continue;
+		if (!target[i].first)
+			target[i].first = (void *)address;
 		define(i, address, object);
-		target[i].real = (void *)address;
 	}
 }
 
@@ -492,11 +494,31 @@ static void patch_slot(const struct object *object, uintptr_t slot, void *stub)
 	void *page = (void *)(slot & ~4095ull);
 	int before = relro_protection(object, slot);
 
-	if (!(before & PROT_WRITE) && REAL(mprotect)(page, 4096, PROT_READ | PROT_WRITE) < 0)
+	if (!(before & PROT_WRITE) && REAL(mprotect)(page, 4096, PROT_READ | PROT_WRITE) < 0) {
+		session_limit(runtime_session, thread_owner(),
+			      "this system does not let tables of functions be changed: library "
+			      "models are not used everywhere");
 		return;
+	}
 	*(void **)slot = stub;
 	if (!(before & PROT_WRITE))
 		REAL(mprotect)(page, 4096, before);
+}
+
+/*
+ * Does a call through this slot reach the function? The slot may lead to a function of the same
+ * name that somebody put in front, or to the executable's entry for it, which is patched itself; or
+ * it is not bound yet, and still points into its own object.
+ */
+static bool leads_to(const struct object *object, const void *value, const struct target *to,
+		     uint32_t type)
+{
+	bool unbound = (uintptr_t)value - object->low < object->high - object->low;
+
+	if (!to->stub || to->at_entry)
+		return false;
+	return value == to->real ||
+	       (type == R_X86_64_JUMP_SLOT && unbound && to->first == to->real);
 }
 
 static void patch_relocations(const struct object *object, const ElfW(Rela) * entry, size_t count)
@@ -509,7 +531,8 @@ static void patch_relocations(const struct object *object, const ElfW(Rela) * en
 		    !(type == R_X86_64_64 && !entry->r_addend))
 			continue;
 		index = find_name(object->tables.text + symbol->st_name);
-		if (index && target[index - 1].stub && !target[index - 1].at_entry)
+		if (index && leads_to(object, *(void **)(object->bias + entry->r_offset),
+				      &target[index - 1], type))
 			patch_slot(object, object->bias + entry->r_offset, target[index - 1].stub);
 	}
 }
@@ -547,7 +570,8 @@ static void forget_unloaded(void)
 			}
 	known_count = kept;
 	for (unsigned i = 0; i < LIBRARY_FUNCTIONS; i++)
-		if (target[i].real && !is_loaded((uintptr_t)target[i].real))
+		if ((target[i].real && !is_loaded((uintptr_t)target[i].real)) ||
+		    (target[i].first && !is_loaded((uintptr_t)target[i].first)))
 			target[i] = (struct target){ 0 };
 }
 
@@ -605,14 +629,24 @@ void *library_hooks_address(uint32_t index)
 	return target[index].real;
 }
 
-/* What dlsym is to answer, with 1 added, or the real dlsym. */
-HIDDEN uintptr_t library_dlsym(const char *name);
+/* What dlsym is to answer, or where it is to go. */
+struct dlsym_answer {
+	void *address;
+	uint64_t is_answer;
+};
+HIDDEN struct dlsym_answer library_dlsym(void *handle, const char *name);
 
-uintptr_t library_dlsym(const char *name)
+struct dlsym_answer library_dlsym(void *handle, const char *name)
 {
-	uint32_t index = runtime_session && name ? find_name(name) : 0;
+	uint32_t index = runtime_session && indexed && name ? find_name(name) : 0;
+	const struct target *found = index ? &target[index - 1] : NULL;
+	void *address;
 
-	if (index && target[index - 1].stub && !target[index - 1].at_entry)
-		return (uintptr_t)target[index - 1].stub | 1;
-	return (uintptr_t)REAL(dlsym);
+	if (!found || !found->stub || found->at_entry)
+		return (struct dlsym_answer){ (void *)REAL(dlsym), 0 };
+	/* An interposer asks for the function behind it. */
+	if (handle == RTLD_NEXT)
+		return (struct dlsym_answer){ found->stub, 1 };
+	address = REAL(dlsym)(handle, name);
+	return (struct dlsym_answer){ address == found->real ? found->stub : address, 1 };
 }

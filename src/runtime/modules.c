@@ -227,6 +227,34 @@ bool modules_transactional(uintptr_t address)
 	return module && module->transactional;
 }
 
+/* libc and its like only do what their callers ask for. */
+static bool is_part_of_system(const char *name)
+{
+	static const char *const starts[] = { "libc.",    "libc-",    "libstdc++",
+					      "libm.",    "libgcc_s", "libpthread",
+					      "ld-linux", "libc++",   "libperdure" };
+
+	for (unsigned i = 0; i < sizeof(starts) / sizeof(*starts); i++)
+		if (strncmp(name, starts[i], strlen(starts[i])) == 0)
+			return true;
+	return false;
+}
+
+bool modules_describe_foreign(uintptr_t address, char *text, size_t size)
+{
+	const struct session_module *module = need(address);
+	const char *name = module ? base_name(module->path) : NULL;
+
+	if (!module || module->instrumented || module->trusted || is_part_of_system(name) ||
+	    size < 256 || strlen(name) > 128)
+		return false;
+	strcpy(text, name);
+	strcat(text,
+	       " wrote to PM and was not built with perdure-cc: what else it does to PM, flushes "
+	       "included, is not seen; build it so, or describe it with --lib-model");
+	return true;
+}
+
 bool modules_is_libpmem(const struct frame *frame)
 {
 	const struct session_module *module = need(frame->return_address);

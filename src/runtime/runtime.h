@@ -57,7 +57,7 @@ extern __thread struct perdure_inline __perdure_inline
 /* A call of a library that has transactions, and where that library's code is. */
 struct thread_call {
 	const struct frame *frame;
-	uintptr_t entry; /* an address in the function that was called */
+	uintptr_t entry; /* an address in the function that was called; 0 if it has hooks */
 	uintptr_t low, high;
 };
 enum { THREAD_CALLS = 8 };
@@ -71,6 +71,8 @@ struct thread {
 	bool judges;              /* stores are to be shown to transactions_judge */
 	unsigned calls;
 	struct thread_call call[THREAD_CALLS];
+	void *variadic; /* library_call.c */
+	unsigned variadics;
 	struct transactions *transactions; /* null until the first one */
 };
 extern HIDDEN __thread struct thread runtime_thread __attribute__((tls_model("initial-exec")));
@@ -155,6 +157,8 @@ HIDDEN bool modules_trusted(uintptr_t address);
 extern HIDDEN bool runtime_trusts_instrumented; /* some of it has hooks */
 /* True if the code belongs to a library that has transactions: its stores are its own. */
 HIDDEN bool modules_transactional(uintptr_t address);
+/* If the code is of a prebuilt library that is not known to any model: says so. */
+HIDDEN bool modules_describe_foreign(uintptr_t address, char *text, size_t size);
 /* Objects went away: addresses may mean something else now. */
 HIDDEN void modules_unloaded(void);
 
@@ -200,10 +204,15 @@ HIDDEN void event_tx_add(const void *p, size_t size, bool no_flush, const struct
 /* `prebuilt`: what the library flushes meanwhile is not seen, so it is assumed. */
 HIDDEN void event_tx_finish(bool commit, bool prebuilt, const struct frame *frame);
 HIDDEN void event_tx_end(bool prebuilt, const struct frame *frame);
-HIDDEN void event_alloc(const void *p, size_t size, bool no_flush, bool reserved,
+HIDDEN void event_alloc(const void *p, size_t size, bool no_flush, bool atomic,
 			const struct frame *frame);
 HIDDEN void event_free(const void *p, size_t size, const struct frame *frame);
-HIDDEN void event_publish(void);
+/* Actions, known by the address of the program's record: prepared, published or cancelled. */
+HIDDEN void event_reserve(const void *p, size_t size, uint64_t key, bool frees,
+			  const struct frame *frame);
+HIDDEN void event_publish(uint64_t key, uint64_t count, uint64_t stride, bool cancel);
+/* What this thread stored from an event on was for nothing. */
+HIDDEN void event_discard(uint64_t since);
 /* A store that the library makes for its caller, told by its own code otherwise. */
 HIDDEN void transactions_judge(const void *p, uint64_t size, const struct frame *frame);
 HIDDEN void transactions_end_thread(void);
@@ -213,33 +222,6 @@ HIDDEN void judge_store(struct session_thread *thread, const void *p, uint64_t s
 
 /* What perdure-cc knows of a store's target: see event.h. */
 HIDDEN uint32_t places_add(const char *place);
-
-static inline uint32_t place_offset(const char *place)
-{
-	uint32_t offset;
-
-	__builtin_memcpy(&offset, place, sizeof(offset));
-	return offset;
-}
-
-static inline const char *place_type(const char *place)
-{
-	return place + sizeof(uint32_t);
-}
-
-/* Without "struct " in front. */
-static inline const char *place_bare_type(const char *place)
-{
-	const char *type = place_type(place), *space = __builtin_strchr(type, ' ');
-
-	return space ? space + 1 : type;
-}
-
-/* The next structure around it; its name is empty behind the last one. */
-static inline const char *place_next(const char *place)
-{
-	return place_type(place) + __builtin_strlen(place_type(place)) + 1;
-}
 
 /* ---- window.c, files.c ---- */
 

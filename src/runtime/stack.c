@@ -4,7 +4,7 @@
  * Where the chain breaks in code without frame pointers (a callback from a prebuilt library), the
  * unwinder takes over; that is slower by a factor of a hundred, but rare.
  */
-#include "runtime/runtime.h"
+#include "runtime/library.h"
 
 #include <signal.h>
 #include <sys/syscall.h>
@@ -130,7 +130,7 @@ static const struct frame *skip_library(const struct thread *thread, const struc
 	for (unsigned i = thread->calls; i-- > 0;) {
 		const struct thread_call *call = &thread->call[i];
 
-		if (call->frame > frame &&
+		if (call->entry && call->frame > frame &&
 		    frame->return_address - call->low < call->high - call->low) {
 			walk_add(walk, call->entry);
 			return call->frame;
@@ -152,8 +152,12 @@ static void walk_frames(struct walk *walk, const struct frame *frame)
 			if (!walk_add(walk, frame->return_address))
 				return;
 		} else {
-			walk->handler |= frame->return_address == signal_return;
-			walk->pc[walk->depth++] = frame->return_address;
+			uintptr_t pc = frame->return_address;
+
+			if (__builtin_expect(pc == (uintptr_t)library_variadic_return, 0))
+				pc = library_variadic_original(frame);
+			walk->handler |= pc == signal_return;
+			walk->pc[walk->depth++] = pc;
 		}
 		if (frame->caller == thread->base) {
 			walk->complete = true;

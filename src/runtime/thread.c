@@ -11,6 +11,7 @@
 
 #include "model/spin.h"
 #include "runtime/hooks.h"
+#include "runtime/library.h"
 
 __thread struct perdure_inline __perdure_inline;
 __thread struct thread runtime_thread;
@@ -111,6 +112,7 @@ void thread_end(void)
 		return;
 	runtime_thread.busy = true;
 	transactions_end_thread();
+	library_end_thread();
 	locked = spin_lock(&session->lock, thread_owner());
 	session->loads += slot->loads;
 	session->stores += slot->stores;

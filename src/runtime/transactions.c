@@ -17,7 +17,7 @@ static struct transactions *own_transactions(void)
 	if (thread->transactions)
 		return thread->transactions;
 	thread->transactions =
-		session_take_transactions(runtime_session, runtime_image, thread_owner());
+		session_take_transactions(runtime_session, runtime_image, &thread->shared->lines);
 	if (!thread->transactions)
 		session_limit(runtime_session, thread_owner(),
 			      "too many threads with transactions: some were not followed");
@@ -26,8 +26,12 @@ static struct transactions *own_transactions(void)
 
 void transactions_end_thread(void)
 {
-	if (runtime_thread.transactions)
-		session_release_transactions(runtime_session, runtime_thread.transactions);
+	struct transactions *tx = runtime_thread.transactions;
+
+	if (!tx)
+		return;
+	transactions_drop(tx, &runtime_session->lines, &runtime_thread.shared->lines);
+	session_release_transactions(runtime_session, tx);
 	runtime_thread.transactions = NULL;
 }
 
@@ -113,29 +117,31 @@ void event_tx_add(const void *p, size_t size, bool no_flush, const struct frame 
 	struct transactions *tx = runtime_thread.transactions;
 	struct session_thread *thread;
 	uint32_t stack, earlier;
+	uint64_t again;
 
-	if (!tx || !in_window(p) || !(thread = thread_enter()))
+	if (!in_window(p) || !size || !(thread = thread_enter()))
 		return;
 	stack = stack_capture(frame);
-	earlier = transactions_add(tx, (uintptr_t)p, size, stack, no_flush);
+	earlier = tx ? transactions_add(tx, (uintptr_t)p, size, stack, no_flush, &again) : 0;
 	if (earlier)
-		check_duplicate_add(&thread->lines, (uintptr_t)p, size, stack, earlier);
+		check_duplicate_add(&thread->lines, (uintptr_t)p, size, again, stack, earlier);
 	tell(thread, PERDURE_EVENT_TX_ADD, no_flush ? PERDURE_TX_NO_FLUSH : 0, p, size, stack);
 	thread_leave();
 }
 
-void event_alloc(const void *p, size_t size, bool no_flush, bool reserved,
-		 const struct frame *frame)
+void event_alloc(const void *p, size_t size, bool no_flush, bool atomic, const struct frame *frame)
 {
+	uint32_t flags =
+		(no_flush ? TRANSACTIONS_NO_FLUSH : 0) | (atomic ? TRANSACTIONS_ATOMIC : 0);
 	struct session_thread *thread = in_window(p) && size ? thread_enter() : NULL;
 	struct transactions *tx = thread ? own_transactions() : NULL;
 	uint32_t stack;
 
 	if (tx) {
 		stack = stack_capture(frame);
-		transactions_alloc(tx, (uintptr_t)p, size, stack, no_flush, reserved);
+		transactions_alloc(tx, (uintptr_t)p, size, stack, flags);
 		tell(thread, PERDURE_EVENT_ALLOC,
-		     (no_flush ? PERDURE_TX_NO_FLUSH : 0) | (reserved ? PERDURE_TX_RESERVED : 0), p,
+		     (no_flush ? PERDURE_TX_NO_FLUSH : 0) | (atomic ? PERDURE_TX_ATOMIC : 0), p,
 		     size, stack);
 	}
 	if (thread)
@@ -157,14 +163,59 @@ void event_free(const void *p, size_t size, const struct frame *frame)
 	thread_leave();
 }
 
-void event_publish(void)
+void event_reserve(const void *p, size_t size, uint64_t key, bool frees, const struct frame *frame)
 {
-	struct session_thread *thread = runtime_thread.transactions ? thread_enter() : NULL;
+	struct session_thread *thread = in_window(p) && size ? thread_enter() : NULL;
 
 	if (!thread)
 		return;
-	transactions_publish(runtime_thread.transactions);
+	reservations_add(&runtime_session->reservations, thread->lines.owner,
+			 &(struct reservation){
+				 .process = runtime_image + 1,
+				 .key = key,
+				 .start = (uintptr_t)p,
+				 .end = (uintptr_t)p + size,
+				 .frees = frees,
+			 });
+	if (runtime_session->reservations.lost)
+		session_limit(runtime_session, thread_owner(),
+			      "too many reserved objects: some were taken for ordinary ones");
+	if (!frees)
+		tell(thread, PERDURE_EVENT_ALLOC, PERDURE_TX_RESERVED, p, size,
+		     stack_capture(frame));
+	thread_leave();
+}
+
+void event_publish(uint64_t key, uint64_t count, uint64_t stride, bool cancel)
+{
+	struct reservations *all = &runtime_session->reservations;
+	const struct transactions *tx = runtime_thread.transactions;
+	struct session_thread *thread = all->used ? thread_enter() : NULL;
+
+	if (!thread)
+		return;
+	for (uint64_t i = 0; i < count && i < RESERVATIONS; i++, key += stride) {
+		if (!cancel && tx && transactions_working(tx))
+			reservations_publish_later(all, &thread->lines, runtime_image, key);
+		else
+			reservations_end(all, &runtime_session->lines, &thread->lines,
+					 runtime_image, key,
+					 cancel ? RESERVATIONS_CANCEL : RESERVATIONS_PUBLISH);
+	}
 	tell(thread, PERDURE_EVENT_PUBLISH, 0, NULL, 0, 0);
+	thread_leave();
+}
+
+void event_discard(uint64_t since)
+{
+	struct session *session = runtime_session;
+	struct session_thread *thread = thread_enter();
+
+	if (!thread)
+		return;
+	for (uint32_t i = 0; i < session->files; i++)
+		lines_forget_since(&session->lines, &thread->lines, session->file[i].base,
+				   session->file[i].used, since);
 	thread_leave();
 }
 
@@ -198,12 +249,6 @@ static uint64_t keep(struct kept *kept, const char *place, uint64_t value)
 	return value;
 }
 
-static uint32_t intern(const char *level)
-{
-	return places_intern(&runtime_session->places, place_offset(level), place_type(level),
-			     thread_owner());
-}
-
 /* --tx-only: the number of the structure around this place that only transactions may change. */
 static uint32_t guarded_structure(const char *place)
 {
@@ -218,7 +263,9 @@ static uint32_t guarded_structure(const char *place)
 	for (const char *level = place; *place_type(level); level = place_next(level))
 		for (uint32_t i = 0; i < options->tx_only; i++)
 			if (strcmp(options->tx_only_name[i], place_bare_type(level)) == 0)
-				return keep(kept, place, intern(level));
+				return keep(kept, place,
+					    places_intern_level(&runtime_session->places, level,
+								thread_owner()));
 	return keep(kept, place, 0);
 }
 
@@ -251,16 +298,12 @@ void transactions_judge(const void *p, uint64_t size, const struct frame *frame)
 	thread_leave();
 }
 
-/* The outermost structure is what a place is called after. */
 uint32_t places_add(const char *place)
 {
 	static struct kept kept[KEPT];
-	const char *level = place;
 	uint64_t number;
 
 	if (look_up(kept, place, &number))
 		return number;
-	while (*place_type(place_next(level)))
-		level = place_next(level);
-	return keep(kept, place, intern(level));
+	return keep(kept, place, places_intern(&runtime_session->places, place, thread_owner()));
 }

@@ -117,6 +117,10 @@ bool watch_start(const char *options, char *session_path, size_t size)
 	close(ends[0]);
 	watched = getpid();
 	if (!receive_path(session_path, size)) {
+		/* The watcher has said why. A test that runs unchecked would look like a success.
+		 */
+		if (strcmp(session_path, WATCH_BAD_OPTIONS) == 0)
+			syscall(SYS_exit_group, 2);
 		close(channel);
 		channel = -1;
 		return false;

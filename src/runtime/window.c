@@ -208,6 +208,28 @@ static void note_mapped(struct session_file *file, uint64_t start, uint64_t leng
 	}
 }
 
+/* What was mapped here of other files is not any more: the parts of a pool set lie in one range. */
+static void replace_others(const struct session_file *file, uint64_t start, uint64_t end)
+{
+	struct session *session = runtime_session;
+	bool locked = spin_lock(&session->lock, thread_owner());
+	uint32_t own = file - session->file + 1;
+
+	for (uint32_t i = 0; i < session->ranges; i++) {
+		struct session_range *range = &session->range[i], old = *range;
+
+		if (!is_ours(range) || range->file == own || !overlaps(range, start, end))
+			continue;
+		range->file = 0;
+		range_add(session, &(struct session_range){ old.file, old.image, old.start, start,
+							    old.count, old.protection });
+		range_add(session, &(struct session_range){ old.file, old.image, end, old.end,
+							    old.count, old.protection });
+	}
+	if (locked)
+		spin_unlock(&session->lock);
+}
+
 static void *map_file(uint64_t start, size_t length, int protection, int flags, int fd,
 		      off_t offset)
 {
@@ -247,8 +269,10 @@ static void *map_pm(void *hint, size_t length, int protection, int flags, int fd
 		start = (uint64_t)hint;
 	}
 	result = map_file(start, size, protection, flags, fd, offset);
-	if (result != MAP_FAILED)
+	if (result != MAP_FAILED) {
+		replace_others(file, start, start + size);
 		note_mapped(file, start, size, protection);
+	}
 	return result;
 }
 
@@ -258,11 +282,21 @@ static void *map_pm(void *hint, size_t length, int protection, int flags, int fd
  */
 static void *reserve(size_t length, int flags)
 {
-	uint64_t start = files_reserve(round_up(length));
+	enum { TRIES = 64 };
 
-	if (!start)
-		return raw_mmap(NULL, length, PROT_NONE, flags, -1, 0);
-	return raw_mmap((void *)start, length, PROT_NONE, flags | MAP_FIXED | MAP_NORESERVE, -1, 0);
+	/* The program may have put something there itself, at a place that was given back. */
+	for (int i = 0; i < TRIES; i++) {
+		uint64_t start = files_reserve(round_up(length));
+		void *result;
+
+		if (!start)
+			break;
+		result = raw_mmap((void *)start, length, PROT_NONE,
+				  flags | MAP_FIXED_NOREPLACE | MAP_NORESERVE, -1, 0);
+		if (result != MAP_FAILED)
+			return result;
+	}
+	return raw_mmap(NULL, length, PROT_NONE, flags, -1, 0);
 }
 
 static void *map_any(void *address, size_t length, int protection, int flags, int fd, off_t offset,

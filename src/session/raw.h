@@ -23,6 +23,7 @@ struct raw_finding {
 	uint64_t size;
 	uint64_t count;
 	uint64_t event;  /* of the last occurrence: several lines of one store are one occurrence */
+	uint64_t part;   /* duplicate-tx-add: how many of the bytes it is about */
 	uint32_t place;  /* of the first occurrence; see places.h */
 	uint32_t custom; /* KIND_CUSTOM: index + 1 of what the plug-in said */
 	uint32_t folded; /* other stacks were counted here because the table was full */

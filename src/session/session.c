@@ -116,13 +116,18 @@ struct session *session_attach(const char *path)
 
 const struct session_file *session_file_at(const struct session *session, uint64_t address)
 {
+	const struct session_file *found = NULL;
+
 	for (uint32_t i = 0; i < session->files; i++) {
 		const struct session_file *file = &session->file[i];
 
-		if (file->used && address >= file->base && address < file->base + file->used)
-			return file;
+		/* The parts of a pool set overlap: the one that starts last was mapped over others.
+		 */
+		if (file->used && address >= file->base && address < file->base + file->used &&
+		    (!found || file->base > found->base))
+			found = file;
 	}
-	return NULL;
+	return found;
 }
 
 const struct session_module *session_module_at(const struct session *session, uint32_t stack_image,
@@ -161,9 +166,9 @@ void session_limit(struct session *session, uint32_t owner, const char *text)
 }
 
 struct transactions *session_take_transactions(struct session *session, uint32_t image,
-					       uint32_t owner)
+					       const struct lines_thread *thread)
 {
-	bool locked = spin_lock(&session->lock, owner);
+	bool locked = spin_lock(&session->lock, thread->owner);
 	struct session_transactions *slot = NULL;
 
 	for (uint32_t i = 0; i < SESSION_TRANSACTIONS && !slot; i++)
@@ -171,6 +176,9 @@ struct transactions *session_take_transactions(struct session *session, uint32_t
 			slot = &session->transactions[i];
 	if (slot) {
 		transactions_init(&slot->state, slot->range, SESSION_TRANSACTION_RANGES);
+		slot->state.reservations = &session->reservations;
+		slot->state.process = image;
+		slot->state.thread = thread->id;
 		slot->image = image + 1;
 	}
 	if (locked)
@@ -187,9 +195,14 @@ void session_release_transactions(struct session *session, struct transactions *
 	__atomic_store_n(&slot->image, 0, __ATOMIC_RELEASE);
 }
 
-/* A transaction that the program ended in will be rolled back: nothing in it is lost. */
+/*
+ * A transaction that the program ended in will be rolled back, and what is only reserved is no
+ * object: nothing of that is lost.
+ */
 static void forget_unfinished(struct session *session, struct lines_thread *judge, uint32_t image)
 {
+	if (image != UINT32_MAX)
+		reservations_drop(&session->reservations, &session->lines, judge, image);
 	for (uint32_t i = 0; i < SESSION_TRANSACTIONS; i++) {
 		struct session_transactions *slot = &session->transactions[i];
 
@@ -236,6 +249,8 @@ void session_end_image(struct session *session, struct lines_thread *judge, uint
 
 void session_judge_rest(struct session *session)
 {
+	for (uint32_t i = 0; i < session->images; i++)
+		reservations_drop(&session->reservations, &session->lines, NULL, i);
 	forget_unfinished(session, NULL, UINT32_MAX);
 	for (uint32_t i = 0; i < session->files; i++)
 		if (!session->file[i].unjudged)

@@ -95,7 +95,7 @@ struct session_thread {
 struct session_transactions {
 	uint32_t image; /* index + 1; 0: free */
 	struct transactions state;
-	struct range range[3 * SESSION_TRANSACTION_RANGES];
+	struct range range[2 * SESSION_TRANSACTION_RANGES];
 };
 
 struct session_options {
@@ -134,8 +134,10 @@ struct session {
 	struct session_range range[SESSION_RANGES];
 
 	struct library_table library;
+	struct reservations reservations;
 	struct places places;
 	struct stream stream;
+	uint32_t plugin_at_work; /* index + 1 */
 	uint32_t customs;
 	struct session_custom custom[SESSION_CUSTOM];
 	struct stacks stacks;
@@ -175,7 +177,7 @@ void session_limit(struct session *session, uint32_t owner, const char *text);
 
 /* Room for the transactions of a thread of this image; null if there is none left. */
 struct transactions *session_take_transactions(struct session *session, uint32_t image,
-					       uint32_t owner);
+					       const struct lines_thread *thread);
 void session_release_transactions(struct session *session, struct transactions *transactions);
 
 /* Judges every range of this image, which has ended, that no running image maps as well. */

@@ -15,4 +15,7 @@ struct watch_answer {
 	int32_t status;
 };
 
+/* The watcher's answer in place of a session's path: PERDURE_OPTIONS makes no sense. */
+#define WATCH_BAD_OPTIONS "bad options"
+
 #endif

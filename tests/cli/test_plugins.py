@@ -24,9 +24,10 @@ static void event(void *self, const struct perdure_host *host, const struct perd
     if (event->kind != PERDURE_EVENT_STORE)
         return;
     host->symbol(host, event->stack, 0, &frame);
-    host->type(host, event, &type);
-    snprintf(text, sizeof(text), "%s:%u %s.%s+%lu tx %u logged %d before %s", frame.function,
-             frame.line, type.name, type.field, (unsigned long)type.offset,
+    for (unsigned level = 0; host->type(host, event, level, &type); level++)
+        ;
+    snprintf(text, sizeof(text), "%s:%u %s.%s+%lu of %lu tx %u logged %d before %s", frame.function,
+             frame.line, type.name, type.field, (unsigned long)type.offset, (unsigned long)type.size,
              host->transactions(host, event->thread),
              host->is_logged(host, event->thread, event->address, event->size),
              last ? states[host->persistence(host, last, 8)] : "none");
@@ -99,10 +100,10 @@ class Plugins(TestCase):
                       "result.json", "./main", "pool", status=1)
         said = sorted(f["message"] for f in self.load()["findings"] if f["kind"] == "custom")
         self.assertEqual(said, [
-            "main:11 struct root.inline_node.key+144 tx 0 logged 0 before dirty",
-            "main:14 struct root.first.off+136 tx 1 logged 1 before dirty",
-            "main:7 struct root.count+0 tx 0 logged 0 before none",
-            "main:9 struct root.total+64 tx 0 logged 0 before flushed",
+            "main:11 struct root.inline_node.key+144 of 224 tx 0 logged 0 before dirty",
+            "main:14 struct root.first.off+136 of 224 tx 1 logged 1 before dirty",
+            "main:7 struct root.count+0 of 224 tx 0 logged 0 before none",
+            "main:9 struct root.total+64 of 224 tx 0 logged 0 before flushed",
         ])
 
     def test_a_plugin_that_crashes_costs_its_own_findings_only(self):
@@ -111,7 +112,7 @@ class Plugins(TestCase):
         self.build_plugin(CURIOUS.replace("(void)self;", "*(volatile int *)self = 1;"))
         result = self.run_tool("run", "--plugin", "./plugin.so", "--json", "result.json", "./main",
                                "pool", status=1)
-        self.assertIn("the plug-in curious crashed", " ".join(self.load()["limits"]))
+        self.assertIn("the plug-in curious ended early", " ".join(self.load()["limits"]))
         self.assertIn("missing-flush", result.stderr)
         self.assertEqual(self.load()["target"]["exit"], 0)
 

@@ -112,7 +112,7 @@ class Reports(TestCase):
         self.assertEqual(sorted(f.get("type") for f in failures),
                          ["missing-fence", "missing-flush", "missing-flush", "missing-flush",
                           "redundant-flush"])
-        self.assertIn("a dir/main.c:5 in lose", [c.get("name") for c in suite])
+        self.assertIn("a dir/main.c: lose: p[0] = value;", [c.get("name") for c in suite])
         passed = [c.get("name") for c in suite if not len(c)]
         self.assertIn("redundant-fence", passed)
 

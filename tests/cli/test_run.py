@@ -286,9 +286,11 @@ class OptionsInEnvironment(TestCase):
         self.assertIn("missing-flush", self.start("--pm-heap", status=0).stderr)
 
     def test_bad_options(self):
-        result = self.start("--mp pool", "pool", status=0)
-        self.assertIn("did you mean --pm", result.stderr)
-        self.assertEqual(result.stdout, "out\n")
+        for options, message in (("--mp pool", "did you mean --pm"), ("--pm 'x", "a quote is not closed"),
+                                 ("--quiet ./x", "./x is no option"), ("--help", "--help is no option")):
+            result = self.start(options, "pool", status=2)
+            self.assertIn(message, result.stderr)
+            self.assertEqual(result.stdout, "")
 
 
 if __name__ == "__main__":

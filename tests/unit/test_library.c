@@ -81,7 +81,8 @@ static void places_parameters_as_the_abi_does(void **state)
 	assert_int_equal(effect("f", 1)->value[0].term[0].word, 5);
 	assert_int_equal(effect("f", 1)->value[1].term[0].word, LIBRARY_REGISTERS + 2);
 	assert_int_equal(function("f")->stack_words, 3);
-	assert_int_equal(function("v")->stack_words, LIBRARY_STACK_WORDS);
+	assert_true(function("v")->variadic);
+	assert_int_equal(function("v")->stack_words, 0);
 }
 
 static void later_models_replace_earlier_ones(void **state)
@@ -109,6 +110,12 @@ static void says_what_is_wrong(void **state)
 		{ "library x\nf(p)\n\tflush p 1 2\n", "m:3: too much: flush ADDRESS SIZE" },
 		{ "library x\nf(p)\n\tfence if p &\n", "m:3: \"\" is neither a number" },
 		{ "library x\nf(p\n", "m:2: the list of parameters is not closed" },
+		{ "library x\nf(void *p, size_t n)\n", "m:2: expected a comma or a parenthesis" },
+		{ "library x\nf(p, p)\n", "m:2: two parameters are called p" },
+		{ "library x\nf(p)\n\tfence\nf(p)\n", "m:4: f is described in line 2 already" },
+		{ "library x\nf(p)\n\tcall\n\tcall\n", "m:4: a second \"call\"" },
+		{ "library x\nf(p)\n\tfence if p = 0\n", "m:3: equality is written ==" },
+		{ "constant A\n", "m:1: constant NAME NUMBER" },
 		{ "library x\nf\n", "m:2: \"f\" starts no statement" },
 		{ "library\n", "m:1: library: the name of its file is missing" },
 		{ "library x y\n", "m:1: unexpected \"y\"" },
