@@ -173,7 +173,7 @@ static int finish(const struct options *options, struct session *session, int se
 	if (fstat(session_fd, &status) == 0)
 		result->session_bytes = status.st_blocks * 512ull;
 	session_judge_rest(session);
-	heard = listener_finish(session);
+	heard = listener_finish(session, options->max_time);
 	if (heard == LISTENER_NO_TRACE)
 		fprintf(stderr, "perdure: cannot write %s\n", options->trace);
 	result_collect(result, session);
@@ -233,7 +233,7 @@ int command_run(char **words)
 		return status;
 	limits = (struct target_limits){ options.max_time, options.timeout, options.max_memory };
 	if (!target_run(options.command, fd, options.session.heap, &limits, &end)) {
-		listener_finish(session);
+		listener_finish(session, options.max_time);
 		return EXIT_CANNOT_WORK;
 	}
 	result.command = options.command;
@@ -366,7 +366,7 @@ int command_watch(char **words)
 	if (session->pm_mapped)
 		status = finish(&options, session, fd, &result, budget, pid);
 	else
-		listener_finish(session);
+		listener_finish(session, options.max_time);
 	answer.override_status = options.error_status && status == options.error_status;
 	answer.status = options.error_status;
 	if (waits && write(channel, &answer, sizeof(answer)) < 0)

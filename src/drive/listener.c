@@ -93,12 +93,13 @@ bool listener_start(struct session *session, const char *trace, bool plugins)
 }
 
 /* The process's last word; 0 if it ended without one. A signal to the command ends the wait. */
-static char await_word(void)
+static char await_word(double seconds)
 {
 	struct pollfd event = { .fd = channel, .events = POLLIN };
 	char word = 0;
+	int ready = poll(&event, 1, seconds > 0 ? (int)(seconds * 1000) + 1 : -1);
 
-	if (poll(&event, 1, -1) < 0 && errno == EINTR)
+	if (ready == 0 || (ready < 0 && errno == EINTR))
 		kill(process, SIGKILL);
 	if (read(channel, &word, 1) < 0)
 		word = 0;
@@ -107,7 +108,7 @@ static char await_word(void)
 	return word;
 }
 
-enum listener_end listener_finish(struct session *session)
+enum listener_end listener_finish(struct session *session, double seconds)
 {
 	const char *name;
 	char limit[SESSION_PATH];
@@ -115,7 +116,7 @@ enum listener_end listener_finish(struct session *session)
 	if (channel < 0)
 		return LISTENER_HEARD_ALL;
 	__atomic_store_n(&session->stream.finished, 1, __ATOMIC_RELEASE);
-	switch (await_word()) {
+	switch (await_word(seconds)) {
 	case HEARD_ALL:
 		return LISTENER_HEARD_ALL;
 	case TRACE_FAILED:

@@ -22,7 +22,7 @@ enum listener_end {
 	LISTENER_CRASHED,   /* plug-ins did not hear all events; the session's limits say why */
 };
 
-/* The target is gone: waits until all events are heard. */
-enum listener_end listener_finish(struct session *session);
+/* The target is gone: waits until all events are heard, at most so many seconds; 0: any time. */
+enum listener_end listener_finish(struct session *session, double seconds);
 
 #endif

@@ -170,6 +170,12 @@ static uint32_t intern(struct session *session, const struct session_custom *cus
 	return i + 1;
 }
 
+/* A number that no event had names no stack. */
+static uint32_t known_stack(uint32_t stack)
+{
+	return stack < current_session->stacks.used ? stack : 0;
+}
+
 static void host_report(const struct perdure_host *host, const struct perdure_report *report)
 {
 	const struct plugin *from = host->data;
@@ -183,8 +189,8 @@ static void host_report(const struct perdure_host *host, const struct perdure_re
 	checkers_report(
 		&(struct raw_finding){
 			.kind = KIND_CUSTOM,
-			.stack = report->stack,
-			.other = report->other_stack,
+			.stack = known_stack(report->stack),
+			.other = known_stack(report->other_stack),
 			.address = report->address,
 			.size = report->size,
 			.custom = intern(current_session, &custom),

@@ -81,10 +81,11 @@ void reservations_finish(struct reservations *r, struct lines *lines, struct lin
 }
 
 void reservations_drop(struct reservations *r, struct lines *lines, struct lines_thread *thread,
-		       uint32_t process)
+		       uint32_t process, uint64_t start, uint64_t end)
 {
 	for (uint32_t i = 0; i < r->used; i++)
-		if (r->entry[i].process == process + 1)
+		if (r->entry[i].process == process + 1 && r->entry[i].start >= start &&
+		    r->entry[i].start < end)
 			settle(&r->entry[i], lines, thread, RESERVATIONS_CANCEL);
 }
 

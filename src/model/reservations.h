@@ -44,9 +44,12 @@ void reservations_publish_later(struct reservations *r, struct lines_thread *thr
 void reservations_finish(struct reservations *r, struct lines *lines, struct lines_thread *thread,
 			 bool commit);
 
-/* The process is gone: nothing of it happens any more. `thread` may be null. */
+/*
+ * The process is gone, or has unmapped the range: nothing there happens any more. `thread` may be
+ * null.
+ */
 void reservations_drop(struct reservations *r, struct lines *lines, struct lines_thread *thread,
-		       uint32_t process);
+		       uint32_t process, uint64_t start, uint64_t end);
 
 /* The end of the reserved object that `address` lies in; `address` if it lies in none. */
 uint64_t reservations_until(const struct reservations *r, uint32_t process, uint64_t address);

@@ -16,7 +16,7 @@ static void set_object(struct finding *f, const struct session *session)
 	if (!file)
 		return;
 	f->map = strdup(file->path);
-	f->offset = f->address - file->base;
+	f->offset = f->address - file->base + file->first;
 }
 
 static void fill_in(struct finding *f, const struct raw_finding *raw, const struct session *session)

@@ -46,7 +46,8 @@ static void print_place(FILE *out, const struct frame_info *frame)
 static void print_stacks(FILE *out, const struct finding *f)
 {
 	for (unsigned s = 0; s < f->sites; s++) {
-		fprintf(out, "%s:\n", f->site[s].role);
+		print_escaped(out, f->site[s].role);
+		fputs(":\n", out);
 		for (unsigned i = 0; i < f->site[s].frames; i++) {
 			fputs("  ", out);
 			print_place(out, &f->site[s].frame[i]);

@@ -67,7 +67,8 @@ static bool same_type(const char *own, const char *name)
 	return strncmp(own, name, length) == 0 && (!own[length] || own[length] == '<');
 }
 
-static bool find_below(Dwarf_Die *parent, const char *name, Dwarf_Die *found)
+/* `declared`: a structure that is described elsewhere, or nowhere, is good enough. */
+static bool find_below(Dwarf_Die *parent, const char *name, bool declared, Dwarf_Die *found)
 {
 	Dwarf_Attribute attribute;
 	Dwarf_Die child, type;
@@ -82,25 +83,25 @@ static bool find_below(Dwarf_Die *parent, const char *name, Dwarf_Die *found)
 			type = child;
 			if ((is_structure(tag) || tag == DW_TAG_typedef) && strip_type(&type) &&
 			    is_structure(dwarf_tag(&type)) &&
-			    !dwarf_attr(&type, DW_AT_declaration, &attribute)) {
+			    (declared || !dwarf_attr(&type, DW_AT_declaration, &attribute))) {
 				*found = type;
 				return true;
 			}
 		}
 		rest = tag == DW_TAG_namespace || is_structure(tag) ? match_scope(name, own) : NULL;
-		if (rest && find_below(&child, rest, found))
+		if (rest && find_below(&child, rest, declared, found))
 			return true;
 	} while (dwarf_siblingof(&child, &child) == 0);
 	return false;
 }
 
-static bool find_in_module(Dwfl_Module *module, const char *name, Dwarf_Die *found)
+static bool find_in_module(Dwfl_Module *module, const char *name, bool declared, Dwarf_Die *found)
 {
 	Dwarf_Die *unit = NULL;
 	Dwarf_Addr bias;
 
 	while ((unit = dwfl_module_nextcu(module, unit, &bias)))
-		if (find_below(unit, name, found))
+		if (find_below(unit, name, declared, found))
 			return true;
 	return false;
 }
@@ -108,11 +109,25 @@ static bool find_in_module(Dwfl_Module *module, const char *name, Dwarf_Die *fou
 /* Each name is looked for once. */
 struct known {
 	char *name;
-	bool exists;
+	bool exists, described;
 	Dwarf_Die die;
 	struct known *next;
 };
 static struct known *all;
+
+static bool find_in_modules(const struct session *session, const char *name, bool declared,
+			    Dwarf_Die *found)
+{
+	for (uint32_t i = 0; i < session->modules; i++) {
+		Dwfl_Module *module = session->module[i].instrumented
+					      ? symbols_module(session->module[i].path)
+					      : NULL;
+
+		if (module && find_in_module(module, name, declared, found))
+			return true;
+	}
+	return false;
+}
 
 static const struct known *find(const struct session *session, const char *name)
 {
@@ -128,13 +143,8 @@ static const struct known *find(const struct session *session, const char *name)
 	known->name = strdup(name);
 	known->next = all;
 	all = known;
-	for (uint32_t i = 0; i < session->modules && !known->exists; i++) {
-		Dwfl_Module *module = session->module[i].instrumented
-					      ? symbols_module(session->module[i].path)
-					      : NULL;
-
-		known->exists = module && find_in_module(module, name, &known->die);
-	}
+	known->described = find_in_modules(session, name, false, &known->die);
+	known->exists = known->described || find_in_modules(session, name, true, &known->die);
 	return known;
 }
 
@@ -211,7 +221,7 @@ uint64_t types_size(const struct session *session, const char *name)
 	const struct known *known = find(session, name);
 	Dwarf_Die die = known->die;
 
-	return known->exists ? type_size(&die) : 0;
+	return known->described ? type_size(&die) : 0;
 }
 
 const char *types_field(const struct session *session, const char *name, uint64_t offset)
@@ -227,7 +237,7 @@ const char *types_field(const struct session *session, const char *name, uint64_
 	struct field *field;
 	Dwarf_Die die;
 
-	if (!known->exists)
+	if (!known->described)
 		return NULL;
 	for (field = fields; field; field = field->next)
 		if (field->known == known && field->offset == offset)

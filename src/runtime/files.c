@@ -278,6 +278,36 @@ void files_place(int fd, uint64_t base, uint64_t size)
 		spin_unlock(&session->lock);
 }
 
+struct session_file *files_second_place(const struct session_file *file, uint64_t offset,
+					uint64_t size)
+{
+	struct session *session = runtime_session;
+	struct session_file *place = NULL;
+	bool locked = spin_lock(&session->lock, thread_owner());
+
+	for (uint32_t i = 0; i < session->files && !place; i++)
+		if (session->file[i].first == offset && session->file[i].device == file->device &&
+		    session->file[i].second_of == file->inode && session->file[i].reserved >= size)
+			place = &session->file[i];
+	if (!place && session->files < SESSION_FILES) {
+		uint64_t base = files_reserve(size);
+
+		if (base) {
+			place = &session->file[session->files++];
+			*place = *file;
+			place->base = base;
+			place->reserved = size;
+			place->used = 0;
+			place->first = offset;
+			place->second_of = file->inode;
+			place->inode = 0; /* is not found as the file itself */
+		}
+	}
+	if (locked)
+		spin_unlock(&session->lock);
+	return place;
+}
+
 uint64_t files_reserve(uint64_t size)
 {
 	struct session *session = runtime_session;

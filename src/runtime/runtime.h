@@ -236,6 +236,9 @@ HIDDEN struct session_file *files_find(int fd, uint64_t size);
 HIDDEN void files_note_unmatched(int fd);
 /* The file will be mapped at a place the program chose, if it is not mapped yet. */
 HIDDEN void files_place(int fd, uint64_t base, uint64_t size);
+/* A second place for a part of a file whose own is taken by another file; null if there is none. */
+HIDDEN struct session_file *files_second_place(const struct session_file *file, uint64_t offset,
+					       uint64_t size);
 /* A part of the window for the program to map files into; 0 if there is none left. */
 HIDDEN uint64_t files_reserve(uint64_t size);
 /* Gives an unused reservation back if it was the last one. The session's lock is held. */

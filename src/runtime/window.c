@@ -238,6 +238,19 @@ static void *map_file(uint64_t start, size_t length, int protection, int flags, 
 	return raw_mmap((void *)start, length, protection, flags, fd, offset);
 }
 
+/* The header of a pool set's further part would lie before its data: in the part before. */
+static bool is_taken(const struct session_file *file, uint64_t start, uint64_t end)
+{
+	const struct session *session = runtime_session;
+	uint32_t own = file - session->file + 1;
+
+	for (uint32_t i = 0; i < session->ranges; i++)
+		if (is_ours(&session->range[i]) && session->range[i].file != own &&
+		    overlaps(&session->range[i], start, end))
+			return true;
+	return false;
+}
+
 static void *map_pm(void *hint, size_t length, int protection, int flags, int fd, off_t offset)
 {
 	struct session_file *file;
@@ -267,6 +280,12 @@ static void *map_pm(void *hint, size_t length, int protection, int flags, int fd
 			"a PM file was mapped with MAP_FIXED inside another one: persistence is "
 			"followed by address there");
 		start = (uint64_t)hint;
+	} else if (!(flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) &&
+		   is_taken(file, start, start + size)) {
+		struct session_file *second = files_second_place(file, offset, size);
+
+		file = second ? second : file;
+		start = second ? second->base : start;
 	}
 	result = map_file(start, size, protection, flags, fd, offset);
 	if (result != MAP_FAILED) {
@@ -334,6 +353,8 @@ static void lose(struct session *session, uint64_t start, uint64_t end)
 
 	if (!thread)
 		return;
+	reservations_drop(&session->reservations, &session->lines, &thread->lines, runtime_image,
+			  start, end);
 	if (file && file->unjudged)
 		lines_forget(&session->lines, &thread->lines, start, end - start);
 	else

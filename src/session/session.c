@@ -202,7 +202,8 @@ void session_release_transactions(struct session *session, struct transactions *
 static void forget_unfinished(struct session *session, struct lines_thread *judge, uint32_t image)
 {
 	if (image != UINT32_MAX)
-		reservations_drop(&session->reservations, &session->lines, judge, image);
+		reservations_drop(&session->reservations, &session->lines, judge, image, 0,
+				  UINT64_MAX);
 	for (uint32_t i = 0; i < SESSION_TRANSACTIONS; i++) {
 		struct session_transactions *slot = &session->transactions[i];
 
@@ -250,7 +251,7 @@ void session_end_image(struct session *session, struct lines_thread *judge, uint
 void session_judge_rest(struct session *session)
 {
 	for (uint32_t i = 0; i < session->images; i++)
-		reservations_drop(&session->reservations, &session->lines, NULL, i);
+		reservations_drop(&session->reservations, &session->lines, NULL, i, 0, UINT64_MAX);
 	forget_unfinished(session, NULL, UINT32_MAX);
 	for (uint32_t i = 0; i < session->files; i++)
 		if (!session->file[i].unjudged)

@@ -62,9 +62,11 @@ struct session_module {
 struct session_file {
 	uint64_t device, inode;
 	uint64_t base, reserved;
-	uint64_t used; /* highest mapped offset so far: what there is to judge */
-	bool heap;     /* --pm-heap: not a file */
-	bool unjudged; /* some of it is mapped where it cannot be seen */
+	uint64_t used;      /* highest mapped offset so far: what there is to judge */
+	uint64_t second_of; /* inode of the file that this is a second place of, or 0 */
+	uint64_t first; /* the file's offset at base; not 0 for a second place of the same file */
+	bool heap;      /* --pm-heap: not a file */
+	bool unjudged;  /* some of it is mapped where it cannot be seen */
 	char path[SESSION_PATH];
 };
 

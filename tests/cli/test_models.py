@@ -163,8 +163,71 @@ class Models(TestCase):
     def test_model_of_another_library(self):
         self.shared("gcc")
         self.model("libother.so*")
-        found, _ = self.run_main("--lib-model", "my.model", status=1)
+        found, limits = self.run_main("--lib-model", "my.model", status=1)
         self.assertNotIn("store-outside-tx", {kind for kind, _, _ in found})
+        self.assertIn("no function of library libother.so*", " ".join(limits))
+
+    def test_unknown_library_that_writes(self):
+        self.write("library.c", LIBRARY.replace("*p = value;", "memcpy(p, &value, argument(sizeof(value)));")
+                   .replace("void my_store", "static unsigned long (*volatile argument)(unsigned long) = "
+                            "(void *)my_identity;\nvoid my_store")
+                   .replace("static long depth;", "static long depth;\n"
+                            "static unsigned long my_identity(unsigned long n) { return n; }"))
+        self.shared("gcc")
+        _, limits = self.run_main(status=1)
+        self.assertIn("libmy.so wrote to PM and was not built with perdure-cc", " ".join(limits))
+
+    def test_function_that_is_not_there(self):
+        self.shared("gcc")
+        self.write("my.model", MODEL.format(glob="libmy.so") + "my_missing(p)\n    flush p 1\n")
+        _, limits = self.run_main("--lib-model", "my.model", status=1)
+        self.assertEqual(len(limits), 1)
+        self.assertIn("my_missing is not in the program", limits[0])
+
+    def test_calls_inside_an_instrumented_library(self):
+        self.write("library.c", LIBRARY.replace("int my_begin", "__attribute__((noinline)) int my_begin") +
+                   "int my_enter(struct my_pool *pool) { return my_begin(pool); }\n")
+        self.write("library.h", HEADER + "int my_enter(struct my_pool *pool);\n")
+        self.write("main.c", PROGRAM.replace("if (my_begin(", "if (my_enter("))
+        self.shared("perdure-cc")
+        self.model("libmy.so")
+        found, _ = self.run_main("--lib-model", "my.model", status=1)
+        self.assertIn(("store-outside-tx", "main.c", NOT_LOGGED), found)
+        lines = {line for kind, file, line in found if file == "library.c"}
+        self.assertEqual(len(lines), 1)  # where my_store stores
+
+    def test_any_number_of_arguments(self):
+        self.write("main.c", r"""
+#include "pm.h"
+#include <stdarg.h>
+#include <pthread.h>
+long my_total(int count, ...);
+int main(int argc, char **argv)
+{
+    long *p = pm_map(argv);
+    p[0] = argc;
+    PERSIST(p);
+    return my_total(40, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24,
+                    25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40) == 820 ? 0 : 1;
+}
+""")
+        self.write("library.c", r"""
+#include <stdarg.h>
+long my_total(int count, ...)
+{
+    va_list list;
+    long sum = 0;
+    va_start(list, count);
+    while (count--)
+        sum += va_arg(list, int);
+    va_end(list);
+    return sum;
+}
+""")
+        self.write("my.model", "library libmy.so\nmy_total(int count, ...)\n\torder\n\tcall\n\tlock result\n")
+        self.shared("gcc")
+        self.run_main("--lib-model", "my.model", "--trace", "trace", status=0)
+        self.assertIn("lock 0x334", (self.directory / "trace").read_text())
 
     def test_library_that_is_loaded_late(self):
         self.write("main.c", r"""

@@ -4,6 +4,7 @@
 import pathlib
 import subprocess
 import unittest
+import xml.etree.ElementTree
 
 from support import PROGRAMS, TOOLS, TestCase
 
@@ -115,6 +116,34 @@ class Plugins(TestCase):
         self.assertIn("the plug-in curious ended early", " ".join(self.load()["limits"]))
         self.assertIn("missing-flush", result.stderr)
         self.assertEqual(self.load()["target"]["exit"], 0)
+
+    def test_a_finding_without_a_place(self):
+        self.write("program.c", PROGRAM)
+        self.build_program("program.c")
+        self.build_plugin(CURIOUS.replace(".stack = event->stack", ".stack = self ? 1 : 0, .role = \"<&\""))
+        result = self.run_tool("run", "--plugin", "./plugin.so", "--json", "result.json", "--junit",
+                               "result.xml", "--sarif", "result.sarif", "./main", "pool", status=1)
+        self.assertIn("(unknown place)", result.stderr)
+        xml.etree.ElementTree.parse(self.directory / "result.xml")
+
+    def test_budget_for_plugins(self):
+        self.write("program.c", PROGRAM)
+        self.build_program("program.c")
+        self.build_plugin(CURIOUS.replace("(void)self;", "for (;;) __asm__ volatile(\"\");"))
+        self.run_tool("run", "--plugin", "./plugin.so", "--max-time", "1", "--json", "result.json",
+                      "--disable", "redundant-flush", "./main", "pool", status=3)
+        self.assertIn("the plug-in curious ended early", " ".join(self.load()["limits"]))
+
+    def test_names_in_reports_and_suppressions(self):
+        self.build_plugin(EXAMPLE.read_text())
+        self.build_program(PROGRAMS / "duplicate-tx-add" / "twice.c")
+        self.write("s.supp", "{\nn\nperdure:custom/duplicate-add\nfun:main\n}\n")
+        self.run_tool("run", "--plugin", "./plugin.so", "--disable", "duplicate-tx-add", "--sarif",
+                      "result.sarif", "--suppress", "s.supp", "./main", "pool", status=0)
+        run = self.load("result.sarif")["runs"][0]
+        result = run["results"][0]
+        self.assertEqual(result["ruleId"], "custom/duplicate-add")
+        self.assertIn("logs a range twice", run["tool"]["driver"]["rules"][result["ruleIndex"]]["help"]["text"])
 
     def test_what_is_no_plugin(self):
         self.build_plugin("int x;", "empty")
