@@ -74,12 +74,10 @@ static void write_part(char *to, const struct content *content, size_t offset, s
 /* A prebuilt library whose copies can be seen, but not its other stores, nor its flushes. */
 static void note_foreign(const struct frame *frame)
 {
-	static uintptr_t last;
-	char text[SESSION_PATH] = "";
+	char text[SESSION_PATH];
 
-	if (last == frame->return_address)
+	if (__builtin_expect(modules_instrumented((void *)frame->return_address), 1))
 		return;
-	last = frame->return_address;
 	if (modules_describe_foreign(frame->return_address, text, sizeof(text)))
 		session_limit(runtime_session, thread_owner(), text);
 }

@@ -93,9 +93,27 @@ uint32_t modules_find_image(void)
 	return runtime_stack_image;
 }
 
+/*
+ * Pages of code by their module, in one word each (page number and index), so that threads can
+ * share it without a lock. Emptied when objects go away.
+ */
+enum { CACHED_PAGES = 1024, INDEX_BITS = 16 };
+static uint64_t page_cache[CACHED_PAGES];
+
 static const struct session_module *find(uintptr_t address)
 {
-	return session_module_at(runtime_session, modules_image(), address);
+	uint64_t page = address >> 12, *entry = &page_cache[page % CACHED_PAGES];
+	uint64_t cached = __atomic_load_n(entry, __ATOMIC_RELAXED);
+	const struct session_module *module;
+
+	if (cached >> INDEX_BITS == page && !stale)
+		return &runtime_session->module[cached & ((1 << INDEX_BITS) - 1)];
+	module = session_module_at(runtime_session, modules_image(), address);
+	/* Only whole pages: an object may end where another one starts. */
+	if (module && page << 12 >= module->start && (page + 1) << 12 <= module->end)
+		__atomic_store_n(entry, page << INDEX_BITS | (module - runtime_session->module),
+				 __ATOMIC_RELAXED);
+	return module;
 }
 
 static bool same_object(const struct session_module *module, const struct object *object)
@@ -264,6 +282,8 @@ bool modules_is_libpmem(const struct frame *frame)
 
 void modules_unloaded(void)
 {
+	for (unsigned i = 0; i < CACHED_PAGES; i++)
+		__atomic_store_n(&page_cache[i], 0, __ATOMIC_RELAXED);
 	stale = true;
 	runtime_stack_image = MODULES_IMAGE_UNKNOWN;
 }

@@ -142,11 +142,14 @@ static const struct frame *skip_library(const struct thread *thread, const struc
 static void walk_frames(struct walk *walk, const struct frame *frame)
 {
 	const struct thread *thread = &runtime_thread;
+	bool skips = false;
 
 	walk->depth = 0;
 	walk->complete = walk->handler = false;
+	for (unsigned i = 0; i < thread->calls; i++)
+		skips |= thread->call[i].entry != 0;
 	for (;;) {
-		if (__builtin_expect(thread->calls, 0))
+		if (__builtin_expect(skips, 0))
 			frame = skip_library(thread, frame, walk);
 		if (__builtin_expect(walk->depth >= STACKS_INNER, 0)) {
 			if (!walk_add(walk, frame->return_address))
