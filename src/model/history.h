@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a crash can leave in memory. The events of an execution, in the order in which they reached
+ * the cache, say for each line which stores were made and since when each of them is certain to be
+ * persistent. A crash at point c happens before event c: of each line, the stores that are certain
+ * by then are there, and of the others
+ *
+ *   - ordinary ones: those up to some point, in order, because a line is written back as a whole
+ *   - non-temporal ones: any
+ *
+ * where a store larger than 8 bytes is made of 8-byte pieces, from the lowest address up,
+ *
+ * which are the states of Px86 (jaaru.txt §2) as seen from one line; lines are independent.
+ *
+ * A plain library: no OS calls but for memory, which is the caller's. Built once, read by many.
+ */
+#ifndef MODEL_HISTORY_H
+#define MODEL_HISTORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { HISTORY_LINE_SIZE = 64, HISTORY_VERSIONS = 256, HISTORY_LOOSE = 16 };
+
+enum history_kind {
+	HISTORY_STORE,
+	HISTORY_FLUSH,   /* clwb, clflushopt */
+	HISTORY_ORDERED, /* clflush */
+	HISTORY_FENCE,
+	HISTORY_PERSIST, /* msync and the like: the range is durable at once */
+	HISTORY_OTHER,   /* nothing that memory is about */
+};
+
+enum history_flag {
+	HISTORY_NONTEMPORAL = 1,
+	HISTORY_ATOMIC = 2,  /* a source-level atomic store of at most 8 bytes */
+	HISTORY_FOREIGN = 4, /* by code that is not seen: trusted, durable at once */
+	HISTORY_SINGLE = 8,  /* reaches a line as a whole, however large: movdir64b, cmpxchg16b */
+};
+
+struct history_event {
+	uint8_t kind, flags;
+	uint16_t thread;
+	uint32_t stack;
+	uint64_t address;
+	uint64_t size;
+	uint64_t data; /* where the bytes of a store are, in the caller's data */
+};
+
+/* A store, as far as one line goes. */
+struct history_part {
+	uint32_t event;
+	uint32_t settled; /* the event that makes it persistent; HISTORY_NEVER if none does */
+	uint64_t bytes;   /* one bit a byte of the line */
+};
+#define HISTORY_NEVER UINT32_MAX
+
+struct history_line {
+	uint64_t address;
+	uint32_t first, parts; /* in history.part, by event */
+	bool special;          /* some are non-temporal or foreign */
+};
+
+struct history {
+	const struct history_event *event;
+	uint32_t events;
+	const unsigned char *data;
+	struct history_line *line; /* by address */
+	struct history_part *part;
+	uint32_t *crash; /* crash points, ascending; the last one is the end */
+	uint32_t lines, parts, crashes;
+	void *memory; /* all of the above; the caller frees it */
+};
+
+/* Builds the history of these events. False if memory could not be had from `allocate`. */
+bool history_build(struct history *history, const struct history_event *event, uint32_t events,
+		   const unsigned char *data, void *(*allocate)(size_t size));
+
+/* The line at this address; null if nothing was ever stored to it. */
+const struct history_line *history_find(const struct history *history, uint64_t address);
+
+/* ---- what one line can hold after a crash ---- */
+
+/* One possibility: how many of the uncertain ordinary stores are there, and which loose ones. */
+struct history_version {
+	uint32_t stores;
+	uint32_t loose; /* one bit each */
+};
+
+struct history_versions {
+	const struct history_line *line;
+	uint32_t crash;
+	uint32_t count;    /* of versions; 1: the line is certain */
+	uint32_t ordinary; /* uncertain ordinary stores */
+	uint32_t loose;    /* uncertain non-temporal ones */
+	bool cut;          /* there are more than fit: only the oldest and the newest are here */
+	struct history_version version[HISTORY_VERSIONS];
+};
+
+void history_versions(const struct history *history, const struct history_line *line,
+		      uint32_t crash, struct history_versions *versions);
+
+/* Is there only one possibility? Cheaper than to list them. */
+bool history_is_certain(const struct history *history, const struct history_line *line,
+			uint32_t crash);
+
+/*
+ * Puts the content of a version into `content`, which holds the line as it was before the first
+ * event.
+ */
+void history_content(const struct history *history, const struct history_versions *versions,
+		     uint32_t version, unsigned char content[HISTORY_LINE_SIZE]);
+
+/* The event that wrote this byte last in a version; HISTORY_NEVER if it is as before the first. */
+uint32_t history_writer(const struct history *history, const struct history_versions *versions,
+			uint32_t version, unsigned byte);
+
+#endif
