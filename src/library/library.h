@@ -61,6 +61,7 @@ enum library_option {
 	LIBRARY_NO_SNAPSHOT = 1 << 3, /* tx-add: may be written, will not be restored */
 	LIBRARY_ATOMIC = 1 << 4,      /* alloc: at once, whatever becomes of the transaction */
 	LIBRARY_PAGES = 1 << 5,       /* durable: from the start of the first page */
+	LIBRARY_OWN = 1 << 6,         /* store: no matter for transactions */
 };
 
 enum library_source {

@@ -345,7 +345,8 @@ static const struct verb {
 	{ "returns", LIBRARY_RETURNS, 1, 1, 0, "returns VALUE" },
 	{ "gives", LIBRARY_GIVES, 0, 0, 0, "gives FUNCTION" },
 	{ "load", LIBRARY_LOAD, 2, 2, 0, "load ADDRESS SIZE" },
-	{ "store", LIBRARY_STORE, 2, 2, LIBRARY_NONTEMPORAL, "store ADDRESS SIZE [nontemporal]" },
+	{ "store", LIBRARY_STORE, 2, 2, LIBRARY_NONTEMPORAL | LIBRARY_OWN,
+	  "store ADDRESS SIZE [nontemporal] [own]" },
 	{ "flush", LIBRARY_FLUSH, 2, 2, 0, "flush ADDRESS SIZE" },
 	{ "fence", LIBRARY_FENCE, 0, 0, LIBRARY_FULL, "fence [full]" },
 	{ "persist", LIBRARY_PERSIST, 2, 2, LIBRARY_FULL, "persist ADDRESS SIZE [full]" },
@@ -374,9 +375,13 @@ static const struct {
 	const char *name;
 	uint8_t option;
 } options[] = {
-	{ "nontemporal", LIBRARY_NONTEMPORAL }, { "full", LIBRARY_FULL },
-	{ "no-flush", LIBRARY_NO_FLUSH },       { "no-snapshot", LIBRARY_NO_SNAPSHOT },
-	{ "atomic", LIBRARY_ATOMIC },           { "pages", LIBRARY_PAGES },
+	{ "nontemporal", LIBRARY_NONTEMPORAL },
+	{ "full", LIBRARY_FULL },
+	{ "no-flush", LIBRARY_NO_FLUSH },
+	{ "no-snapshot", LIBRARY_NO_SNAPSHOT },
+	{ "atomic", LIBRARY_ATOMIC },
+	{ "pages", LIBRARY_PAGES },
+	{ "own", LIBRARY_OWN },
 };
 
 static bool take_option(struct parser *p, const struct verb *verb, struct library_effect *effect)

@@ -148,8 +148,8 @@ static bool settle(struct settling *s, uint32_t line, uint32_t until, uint32_t n
 	uint16_t thread = s->h->event[now].thread;
 	bool any = false;
 
-	for (uint32_t i = first_open(s, line);
-	     i < s->h->line[line].parts && part[i].event < until; i++) {
+	for (uint32_t i = first_open(s, line); i < s->h->line[line].parts && part[i].event < until;
+	     i++) {
 		if (part[i].settled != HISTORY_NEVER ||
 		    (is_loose(s->h, &part[i]) && who == OF_THREAD &&
 		     s->h->event[part[i].event].thread != thread))
@@ -166,8 +166,8 @@ static bool settle_loose(struct settling *s, uint32_t line, uint32_t event, uint
 	struct history_part *part = parts_of(s->h, line);
 	bool any = false;
 
-	for (uint32_t i = first_open(s, line);
-	     i < s->h->line[line].parts && part[i].event <= event; i++)
+	for (uint32_t i = first_open(s, line); i < s->h->line[line].parts && part[i].event <= event;
+	     i++)
 		if (part[i].event == event && part[i].settled == HISTORY_NEVER) {
 			part[i].settled = now;
 			any = true;
@@ -449,8 +449,8 @@ void history_content(const struct history *h, const struct history_versions *v, 
 	}
 }
 
-uint32_t history_writer(const struct history *h, const struct history_versions *v,
-			uint32_t version, unsigned byte)
+uint32_t history_writer(const struct history *h, const struct history_versions *v, uint32_t version,
+			unsigned byte)
 {
 	const struct history_part *part;
 	uint32_t writer = HISTORY_NEVER;

@@ -111,7 +111,7 @@ static void write_lines(char *to, size_t n, const struct content *content, uint3
 	__perdure_inline.stored = 1;
 	if (nontemporal)
 		__perdure_inline.pending = 1;
-	if (runtime_thread.judges)
+	if (runtime_thread.judges && !runtime_thread.own_store)
 		judge_store(thread, to, n, content->place, stack, frame);
 	if (runtime_session->stream.on)
 		tell_event(thread, PERDURE_EVENT_STORE, flags, to, n, stack, content->place);

@@ -143,10 +143,12 @@ static void memory_effect(const struct library_effect *effect, uint64_t address,
 		event_load(p, size, frame);
 		break;
 	case LIBRARY_STORE:
+		runtime_thread.own_store = effect->options & LIBRARY_OWN;
 		if (effect->options & LIBRARY_NONTEMPORAL)
 			event_streamed(p, size, frame);
 		else
 			event_stored(p, size, frame);
+		runtime_thread.own_store = false;
 		break;
 	case LIBRARY_FLUSH:
 		event_flush(p, size, PERDURE_CLWB, frame);
@@ -216,6 +218,13 @@ static void semantic_effect(const struct library_effect *effect, const uint64_t 
 	}
 }
 
+static void judge_own(const struct library_effect *effect, const uint64_t *value,
+		      const struct frame *frame)
+{
+	if (!(effect->options & LIBRARY_OWN))
+		transactions_judge((void *)value[0], value[1], frame);
+}
+
 static void happen(const struct library_effect *effect, const uint64_t *value,
 		   struct library_call *call)
 {
@@ -223,7 +232,7 @@ static void happen(const struct library_effect *effect, const uint64_t *value,
 		call->result[0] = (uint64_t)library_hooks_wrap(
 			&runtime_session->library.function[effect->gives], (void *)call->result[0]);
 	else if (call->hook->instrumented && effect->verb == LIBRARY_STORE)
-		transactions_judge((void *)value[0], value[1], call->frame);
+		judge_own(effect, value, call->frame);
 	else if (is_memory_effect(effect))
 		memory_effect(effect, value[0], value[1], call->frame);
 	else

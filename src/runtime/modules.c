@@ -144,7 +144,9 @@ static void set_trust(struct session_module *module, bool executable)
 
 		if (strcmp(glob, "*") == 0 || fnmatch(glob, name, 0) != 0)
 			continue;
-		module->transactional |= table->library[i].transactional && module->instrumented;
+		module->transactional |=
+			(table->library[i].transactional || table->library[i].trusted) &&
+			module->instrumented;
 		module->trusted |= table->library[i].trusted && !module->instrumented;
 	}
 	for (uint32_t i = 0; i < options->trusted; i++)

@@ -68,7 +68,8 @@ struct thread {
 	const struct frame *base; /* of the runtime's function that called main or the thread's */
 	uint32_t owner;           /* lock owner number: the thread's id; 0 until it is asked for */
 	bool busy;                /* inside a hook: a signal handler's events are not recorded */
-	bool judges;              /* stores are to be shown to transactions_judge */
+	bool judges;              /* stores are to be shown to judge_store */
+	bool own_store;           /* but not this one, which a library makes for its caller */
 	unsigned calls;
 	struct thread_call call[THREAD_CALLS];
 	void *variadic; /* library_call.c */

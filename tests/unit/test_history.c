@@ -63,7 +63,7 @@ static void set_add(struct set *set, const struct content *content)
 
 struct machine {
 	struct content cache[LINES];
-	struct set memory[LINES];           /* what may be there */
+	struct set memory[LINES];               /* what may be there */
 	struct set after_flush[THREADS][LINES]; /* what may be there if the flush has happened */
 	bool flushed[THREADS][LINES];
 };
@@ -174,7 +174,8 @@ static void agrees_with_the_machine(void **state)
 	for (int round = 0; round < 3000; round++) {
 		events = 0;
 		for (int i = 0; i < EVENTS; i++) {
-			unsigned line = rand() % LINES, slot = rand() % SLOTS, thread = rand() % THREADS;
+			unsigned line = rand() % LINES, slot = rand() % SLOTS,
+				 thread = rand() % THREADS;
 			uint64_t at = BASE + line * 64 + slot * 8, size = 8;
 
 			switch (rand() % 8) {
@@ -192,7 +193,8 @@ static void agrees_with_the_machine(void **state)
 				size = 8 * (1 + rand() % 12);
 				if (at + size > BASE + LINES * 64)
 					size = BASE + LINES * 64 - at;
-				add(HISTORY_STORE, rand() % 2 ? HISTORY_SINGLE : 0, thread, at, size);
+				add(HISTORY_STORE, rand() % 2 ? HISTORY_SINGLE : 0, thread, at,
+				    size);
 				break;
 			default:
 				add(HISTORY_STORE, 0, thread, at, size);
@@ -253,7 +255,8 @@ static void crash_points_are_enough(void **state)
 				next--;
 			for (uint32_t i = 0; i < history.lines; i++) {
 				history_versions(&history, &history.line[i], now, &a);
-				history_versions(&history, &history.line[i], history.crash[next], &b);
+				history_versions(&history, &history.line[i], history.crash[next],
+						 &b);
 				for (uint32_t v = 0; v < a.count; v++) {
 					unsigned char wanted[64] = { 0 };
 					bool found = false;
@@ -309,7 +312,8 @@ static void durable_at_once(void **state)
 	build();
 	assert_int_equal(count_at(BASE, 3), 2);
 	assert_int_equal(count_at(BASE + 64, 3), 1);
-	assert_int_equal(count_at(BASE, 4), 2); /* two versions, of one content: the foreign store's */
+	assert_int_equal(count_at(BASE, 4),
+			 2); /* two versions, of one content: the foreign store's */
 	assert_int_equal(history.crash[0], 2);
 	free(history.memory);
 }

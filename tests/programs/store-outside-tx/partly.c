@@ -15,7 +15,9 @@ int main(int argc, char **argv)
 		pmemobj_tx_add_range_direct(node->name, logged);
 		memset(node->name, argc, sizeof(node->name)); /* expect: store-outside-tx */
 		WHEN_FIXED(TX_ADD_DIRECT(&root->more_padding));
-		pmemobj_memset(pool, &root->more_padding, 0, 16, 0); /* expect: store-outside-tx */
+		pmemobj_memset(pool, &root->more_padding, 0, 16, PMEMOBJ_F_MEM_NODRAIN); /* expect: store-outside-tx */
+		pmemobj_memcpy_persist(pool, root->padding, "meant so", 8);
+		pmemobj_memcpy(pool, root->padding + 8, "and this", 8, 0);
 	} TX_END
 	pmemobj_close(pool);
 	return 0;
