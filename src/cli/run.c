@@ -149,8 +149,10 @@ static bool write_reports(const struct options *options, const struct result *re
 	written &= write_file(options->gen_suppressions, suppress_write, result, pid);
 	if (!options->quiet && write_text(stderr, result, isatty(STDERR_FILENO)) < 0)
 		written = false;
-	if (options->stats)
+	if (options->stats) {
 		write_stats(stderr, result);
+		suppress_print_use(stderr);
+	}
 	return written;
 }
 

@@ -19,7 +19,8 @@ struct pattern {
 };
 
 struct block {
-	char *kind;           /* a glob */
+	char *name, *kind;    /* the kind is a glob */
+	unsigned used;        /* findings left out */
 	bool exact, by_cause; /* a fingerprint is given, and is all that counts */
 	uint64_t fingerprint;
 	struct pattern *pattern;
@@ -161,8 +162,9 @@ static int read_block(struct reader *r)
 		abort();
 	block->next = blocks;
 	blocks = block;
-	if (!next_line(r)) /* its name */
+	if (!next_line(r))
 		return fail(r, "the block that starts in line %u is not closed", start);
+	block->name = copy(r->text);
 	if (!next_line(r))
 		return fail(r, "the block that starts in line %u is not closed", start);
 	if (strcmp(r->text, "}") == 0)
@@ -274,11 +276,19 @@ static bool block_matches(const struct block *block, const struct finding *f)
 void suppress_apply(struct result *result)
 {
 	for (size_t i = 0; i < result->findings; i++)
-		for (const struct block *block = blocks; block; block = block->next)
+		for (struct block *block = blocks; block; block = block->next)
 			if (block_matches(block, &result->finding[i])) {
 				result->finding[i].suppressed = true;
+				block->used++;
 				break;
 			}
+}
+
+void suppress_print_use(FILE *out)
+{
+	for (const struct block *block = blocks; block; block = block->next)
+		fprintf(out, "perdure: suppression \"%s\": %u finding%s\n", block->name,
+			block->used, block->used == 1 ? "" : "s");
 }
 
 /* ---- printing ---- */

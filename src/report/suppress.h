@@ -17,6 +17,9 @@ int suppress_read(const char *path, char *error, size_t size);
 /* Marks the findings that some block describes. */
 void suppress_apply(struct result *result);
 
+/* Says how many findings each block has left out: one that describes nothing may be out of date. */
+void suppress_print_use(FILE *out);
+
 /* Writes a block for each finding that counts; each describes exactly that one. */
 int suppress_write(const char *path, const struct result *result);
 

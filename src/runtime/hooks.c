@@ -177,8 +177,11 @@ void hook_write_begin(void *p, uint64_t size, uint32_t descriptor, const struct 
 	if (!in_window(p) || !is_followed(p) || is_trusted(frame) || !size ||
 	    open_writes.count == OPEN_WRITES)
 		return;
-	*(volatile char *)p;
-	((volatile char *)p)[size - 1];
+	/* A streaming store does not want the line in the cache: not looked at if it is mapped. */
+	if (!(descriptor & PERDURE_NONTEMPORAL && window_has(p, size))) {
+		*(volatile char *)p;
+		((volatile char *)p)[size - 1];
+	}
 	thread = open_writes.count ? runtime_thread.shared : thread_enter();
 	if (!thread) {
 		note_skipped();

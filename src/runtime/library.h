@@ -49,6 +49,8 @@ HIDDEN void library_hooks_update(void);
 HIDDEN void library_hooks_unloaded(void);
 /* What stands in front of this function, as the model of `function` says. */
 HIDDEN void *library_hooks_wrap(const struct library_function *function, void *real);
+/* The function behind a hook's address; the address itself if it is none. */
+HIDDEN const void *library_hooks_behind(const void *address);
 /* Where a function of the models is, by index; null if nowhere. */
 HIDDEN void *library_hooks_address(uint32_t index);
 HIDDEN const struct library_hook *library_hook(uint32_t index);

@@ -624,6 +624,14 @@ void *library_hooks_wrap(const struct library_function *function, void *real)
 	return stub ? stub : real;
 }
 
+const void *library_hooks_behind(const void *address)
+{
+	for (uint32_t i = 0; i < hook_count; i++)
+		if (stub_of[i] == address)
+			return hooks[i].real;
+	return address;
+}
+
 void *library_hooks_address(uint32_t index)
 {
 	return target[index].real;

@@ -129,6 +129,12 @@ PUBLIC void *dlopen(const char *name, int flags)
 	return handle;
 }
 
+/* A hooked function's address is its hook's; the program means the function. */
+PUBLIC int dladdr(const void *address, Dl_info *info)
+{
+	return REAL(dladdr)(runtime_session ? library_hooks_behind(address) : address, info);
+}
+
 PUBLIC int dlclose(void *handle)
 {
 	int result = REAL(dlclose)(handle);

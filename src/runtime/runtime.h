@@ -226,6 +226,16 @@ HIDDEN uint32_t places_add(const char *place);
 
 /* ---- window.c, files.c ---- */
 
+/* What was mapped last, while nothing has been unmapped: is certainly there. */
+extern HIDDEN uintptr_t window_low, window_high;
+
+static inline bool window_has(const void *p, uint64_t size)
+{
+	uintptr_t high = window_high, low = window_low;
+
+	return (uintptr_t)p >= low && (uintptr_t)p < high && size <= high - (uintptr_t)p;
+}
+
 /* Fork: the child has all mappings of the parent. The session's lock is held. */
 HIDDEN void window_copy_ranges(uint32_t from_image, uint32_t to_image);
 /* A process that is gone without having said so: judges what it left. */

@@ -108,18 +108,6 @@ static void walk_finish(struct walk *walk)
 	walk->depth = STACKS_DEPTH;
 }
 
-/* The next frame up the chain; null where it ends or breaks. */
-static const struct frame *caller_of(const struct thread *thread, const struct frame *frame)
-{
-	const struct frame *next = frame->caller;
-
-	if (next <= frame || (uintptr_t)next < thread->stack_low ||
-	    (uintptr_t)next + sizeof(*next) > thread->stack_high ||
-	    (uintptr_t)next % sizeof(void *) || next->return_address < 4096)
-		return NULL;
-	return next;
-}
-
 /*
  * A callback from a prebuilt library: the hook knows where the library was called from, so its
  * own frames, for which there may be no chain, are left out.
@@ -139,36 +127,64 @@ static const struct frame *skip_library(const struct thread *thread, const struc
 	return frame;
 }
 
+/* Is this a caller's frame? The chain goes up, inside the thread's stack, until it breaks. */
+static bool is_above(const struct frame *next, const struct frame *frame, uintptr_t low,
+		     uintptr_t room)
+{
+	return next > frame && (uintptr_t)next - low <= room &&
+	       (uintptr_t)next % sizeof(void *) == 0 && next->return_address >= 4096;
+}
+
+static uintptr_t return_address_of(const struct frame *frame)
+{
+	uintptr_t pc = frame->return_address;
+
+	if (__builtin_expect(pc == (uintptr_t)library_variadic_return, 0))
+		pc = library_variadic_original(frame);
+	return pc;
+}
+
+/* Runs for every event: what does not change is in local variables. */
 static void walk_frames(struct walk *walk, const struct frame *frame)
 {
 	const struct thread *thread = &runtime_thread;
+	const struct frame *const base = thread->base;
+	const uintptr_t low = thread->stack_low, handler = signal_return;
+	const uintptr_t room = thread->stack_high - sizeof(*frame) - low;
 	bool skips = false;
+	uint32_t depth = 0;
 
-	walk->depth = 0;
 	walk->complete = walk->handler = false;
 	for (unsigned i = 0; i < thread->calls; i++)
 		skips |= thread->call[i].entry != 0;
-	for (;;) {
-		if (__builtin_expect(skips, 0))
-			frame = skip_library(thread, frame, walk);
-		if (__builtin_expect(walk->depth >= STACKS_INNER, 0)) {
-			if (!walk_add(walk, frame->return_address))
-				return;
-		} else {
-			uintptr_t pc = frame->return_address;
+	while (depth < STACKS_INNER && !skips) {
+		uintptr_t pc = return_address_of(frame);
 
-			if (__builtin_expect(pc == (uintptr_t)library_variadic_return, 0))
-				pc = library_variadic_original(frame);
-			walk->handler |= pc == signal_return;
-			walk->pc[walk->depth++] = pc;
-		}
-		if (frame->caller == thread->base) {
+		walk->handler |= pc == handler;
+		walk->pc[depth++] = pc;
+		if (frame->caller == base) {
+			walk->depth = depth;
 			walk->complete = true;
 			return;
 		}
-		frame = caller_of(thread, frame);
-		if (!frame)
+		if (!is_above(frame->caller, frame, low, room)) {
+			walk->depth = depth;
 			return;
+		}
+		frame = frame->caller;
+	}
+	walk->depth = depth;
+	for (;;) { /* deep, or through a library */
+		frame = skip_library(thread, frame, walk);
+		if (!walk_add(walk, return_address_of(frame)))
+			return;
+		if (frame->caller == base) {
+			walk->complete = true;
+			return;
+		}
+		if (!is_above(frame->caller, frame, low, room))
+			return;
+		frame = frame->caller;
 	}
 }
 

@@ -21,6 +21,8 @@
 
 static const uint64_t page = 4096;
 
+uintptr_t window_low, window_high;
+
 static void *raw_mmap(void *address, size_t length, int protection, int flags, int fd, off_t offset)
 {
 	return (void *)syscall(SYS_mmap, address, length, protection, flags, fd, offset);
@@ -200,6 +202,11 @@ static void note_mapped(struct session_file *file, uint64_t start, uint64_t leng
 	if (start + length - file->base > file->used)
 		file->used = start + length - file->base;
 	session->pm_mapped++;
+	if (protection & PROT_WRITE) {
+		window_high = 0; /* never a range that is half the old one */
+		window_low = start;
+		window_high = start + length;
+	}
 	if (locked)
 		spin_unlock(&session->lock);
 	if (session->stream.on && (thread = thread_enter())) {
@@ -371,6 +378,7 @@ static int unmap_pm(uint64_t start, uint64_t end)
 	uint64_t from, gap_start, gap_end;
 	int result = 0;
 
+	window_high = 0;
 	range_remove(session, start, end);
 	for (from = start; first_gap(session, from, end, true, &gap_start, &gap_end);
 	     from = gap_end)
@@ -432,6 +440,8 @@ static void *remap_pm(uint64_t start, uint64_t old_size, uint64_t new_size, int 
 	const struct session_file *file;
 	bool locked, grown;
 
+	window_high = 0;
+
 	if (new_size <= old_size) {
 		if (new_size < old_size)
 			unmap_pm(start + new_size, start + old_size);
@@ -489,6 +499,7 @@ PUBLIC int mprotect(void *address, size_t length, int protection)
 
 	if (!session || !in_window(address))
 		return syscall(SYS_mprotect, address, length, protection);
+	window_high = 0;
 	locked = spin_lock(&session->lock, thread_owner());
 	range = range_at(session, start, end);
 	if (range && range->start == start && range->end == end && range->count == 1)

@@ -122,8 +122,9 @@ class Reports(TestCase):
         blocks = self.run_main("--gen-suppressions").stdout
         self.assertEqual(blocks.count("{\n"), 5)
         self.write("all.supp", blocks)
-        result = self.run_main("--suppress", "all.supp", status=0)
+        result = self.run_main("--suppress", "all.supp", "--stats", status=0)
         self.assertIn("5 findings are suppressed", result.stderr)
+        self.assertIn("suppression \"missing-fence in half\": 1 finding\n", result.stderr)
         self.assertTrue(all(f["suppressed"] for f in self.load()["findings"]))
 
     def test_each_block_silences_exactly_one(self):
