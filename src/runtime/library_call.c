@@ -356,7 +356,7 @@ void library_jump(const struct frame *frame)
 		return;
 	call = &thread->call[thread->calls - 1];
 	if (frame->return_address - call->low < call->high - call->low)
-		event_tx_finish(false, true, frame);
+		event_tx_finish(false, call->entry != 0, frame);
 }
 
 HIDDEN void *library_before(struct library_call *call, uint32_t index, const struct frame *frame);
