@@ -81,8 +81,9 @@ void hook_store(void *p, uint64_t value, uint32_t descriptor, const char *place,
 	uint32_t stack;
 	bool followed;
 
-	/* A bad address faults here, outside any lock. */
-	*(volatile char *)p;
+	/* A bad address faults here, outside any lock; what is mapped is not worth a look. */
+	if (!window_has(p, size))
+		*(volatile char *)p;
 	if (address % PERDURE_LINE_SIZE + size > PERDURE_LINE_SIZE) {
 		hook_write_begin(p, size, descriptor, frame);
 		store_value(p, value, size);
@@ -177,8 +178,8 @@ void hook_write_begin(void *p, uint64_t size, uint32_t descriptor, const struct 
 	if (!in_window(p) || !is_followed(p) || is_trusted(frame) || !size ||
 	    open_writes.count == OPEN_WRITES)
 		return;
-	/* A streaming store does not want the line in the cache: not looked at if it is mapped. */
-	if (!(descriptor & PERDURE_NONTEMPORAL && window_has(p, size))) {
+	/* As in hook_store; and a streaming store does not want the line in the cache. */
+	if (!window_has(p, size)) {
 		*(volatile char *)p;
 		((volatile char *)p)[size - 1];
 	}

@@ -33,14 +33,13 @@ struct library_call {
 	const struct frame *frame;
 	uint64_t next; /* effect */
 	uint64_t passive;
-	uint64_t variadic; /* its arguments must stay where they are */
-	uint64_t started;  /* the thread's event number at the call */
-	uint64_t waiting;  /* effects that wait for the result, with their values */
+	uint64_t started; /* the thread's event number at the call */
+	uint64_t waiting; /* effects that wait for the result, with their values */
 	struct library_waiting {
 		uint64_t effect, value[3];
 	} wait[LIBRARY_WAITING];
 };
-_Static_assert(offsetof(struct library_call, variadic) == 272 && sizeof(struct library_call) == 360,
+_Static_assert(offsetof(struct library_call, result) == 192 && sizeof(struct library_call) == 352,
 	       "library_call.S knows the layout");
 
 /* Puts hooks on all functions of objects that are new since the last time. */
@@ -58,14 +57,8 @@ HIDDEN const struct library_hook *library_hook(uint32_t index);
 /* library_call.S */
 HIDDEN void library_call_entry(void);
 
-/* The return address that stands in a frame for a function with a variable number of arguments. */
-HIDDEN void library_variadic_return(void);
-/* The one that stood there before; 0 if it is not known. */
-HIDDEN uintptr_t library_variadic_original(const struct frame *frame);
-
 /* Is this event inside a function of a library that has transactions? */
 HIDDEN bool library_is_inside(const struct frame *frame);
-HIDDEN void library_end_thread(void);
 /* A longjmp leaves the library's function: its transaction is aborted. */
 HIDDEN void library_jump(const struct frame *frame);
 

@@ -9,8 +9,7 @@
 	.set	VECTORS, 64
 	.set	RESULT, 192
 	.set	VECTOR_RESULT, 208
-	.set	VARIADIC, 272
-	.set	SIZE, 368
+	.set	SIZE, 352
 
 	.macro	restore_arguments
 	movq	(%rbx), %rdi
@@ -75,8 +74,6 @@ library_call_entry:
 	movq	%rax, %r11
 	testq	%rax, %rax
 	jz	2f
-	cmpq	$0, VARIADIC(%rbx)
-	jne	4f
 	/* Arguments on the stack, an even number of words of them. */
 	movq	STACK_WORDS(%rbx), %rcx
 	leaq	1(%rcx), %rax
@@ -102,56 +99,10 @@ library_call_entry:
 	leaq	-8(%rbp), %rsp
 	popq	%rbx
 	popq	%rbp
-	.cfi_remember_state
 	.cfi_def_cfa %rsp, 8
 	ret
-	.cfi_restore_state
-	/*
-	 * Nobody knows how many arguments there are, so they stay where they are: the function is
-	 * jumped to, and returns to library_variadic_return.
-	 */
-4:	movq	%rbx, %rdi
-	movq	%r11, %rsi
-	call	library_variadic_enter
-	movq	%rax, %r11
-	restore_arguments
-	leaq	-8(%rbp), %rsp
-	popq	%rbx
-	popq	%rbp
-	.cfi_def_cfa %rsp, 8
-	jmp	*%r11
 	.cfi_endproc
 	.size	library_call_entry, . - library_call_entry
-
-	.globl	library_variadic_return
-	.hidden	library_variadic_return
-	.type	library_variadic_return, @function
-library_variadic_return:
-	.cfi_startproc
-	.cfi_undefined %rip
-	pushq	$0 /* where the return address was; it comes back */
-	pushq	%rbp
-	movq	%rsp, %rbp
-	pushq	%rbx
-	pushq	%rbx
-	subq	$SIZE, %rsp
-	movq	%rsp, %rbx
-	save_results
-	movq	%rbx, %rdi
-	movq	%rbp, %rsi
-	call	library_variadic_leave
-	movq	%rbx, %rdi
-	call	library_after
-	movq	RESULT(%rbx), %rax
-	movq	RESULT + 8(%rbx), %rdx
-	movups	VECTOR_RESULT(%rbx), %xmm0
-	movups	VECTOR_RESULT + 16(%rbx), %xmm1
-	leaq	-8(%rbp), %rsp
-	popq	%rbx
-	popq	%rbp
-	ret
-	.cfi_endproc
-	.size	library_variadic_return, . - library_variadic_return
 
 	/*
 	 * dlsym(RTLD_NEXT, …) depends on who calls it, so it must be jumped to. library_dlsym tells
@@ -167,6 +118,7 @@ dlsym:
 	.cfi_def_cfa_offset 24
 	subq	$8, %rsp
 	.cfi_def_cfa_offset 32
+	movq	24(%rsp), %rdx /* who calls */
 	call	library_dlsym
 	addq	$8, %rsp
 	.cfi_def_cfa_offset 24

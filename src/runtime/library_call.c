@@ -3,7 +3,8 @@
 #include "runtime/library.h"
 
 #include <errno.h>
-#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 /* ---- values ---- */
 
@@ -359,6 +360,27 @@ void library_jump(const struct frame *frame)
 		event_tx_finish(false, call->entry != 0, frame);
 }
 
+/*
+ * Nobody knows how many arguments a variadic function has on the stack: as many words are handed on
+ * as there can be, but none that cannot be read.
+ */
+static uint64_t readable_words(const struct frame *frame)
+{
+	enum { MOST = 512, PAGE = 4096 };
+	const struct thread *thread = &runtime_thread;
+	uintptr_t start = (uintptr_t)(frame + 1), limit = start + MOST * sizeof(uint64_t), end;
+	unsigned char resident;
+
+	if (start >= thread->stack_low && start < thread->stack_high)
+		return ((limit < thread->stack_high ? limit : thread->stack_high) - start) /
+		       sizeof(uint64_t);
+	/* Another stack than the thread's own: page by page. */
+	end = (start | (PAGE - 1)) + 1;
+	while (end < limit && syscall(SYS_mincore, end, PAGE, &resident) == 0)
+		end += PAGE;
+	return ((limit < end ? limit : end) - start) / sizeof(uint64_t);
+}
+
 HIDDEN void *library_before(struct library_call *call, uint32_t index, const struct frame *frame);
 HIDDEN void library_after(struct library_call *call);
 
@@ -370,8 +392,8 @@ void *library_before(struct library_call *call, uint32_t index, const struct fra
 
 	call->hook = hook;
 	call->frame = frame;
-	call->stack_words = hook->function->stack_words;
-	call->variadic = hook->function->variadic;
+	call->stack_words =
+		hook->function->variadic ? readable_words(frame) : hook->function->stack_words;
 	call->waiting = 0;
 	call->started = runtime_thread.shared ? runtime_thread.shared->lines.event + 1 : 0;
 	call->passive =
@@ -406,86 +428,4 @@ void library_after(struct library_call *call)
 	for (; call->next < call->hook->function->effects; call->next++)
 		perform(effect_at(call, call->next), call, false);
 	errno = saved_errno;
-}
-
-/* ---- functions with a variable number of arguments ---- */
-
-/* What is needed when such a function returns. Kept apart from the stack, which is not ours then.
- */
-struct variadic {
-	const struct frame *frame; /* at its entry */
-	uintptr_t return_address;
-	struct library_call call;
-};
-enum { VARIADIC_PAGE = 4096, VARIADICS = VARIADIC_PAGE / sizeof(struct variadic) };
-
-HIDDEN void *library_variadic_enter(struct library_call *call, void *real);
-HIDDEN void library_variadic_leave(struct library_call *call, struct frame *frame);
-
-static struct variadic *own_variadics(void)
-{
-	struct thread *thread = &runtime_thread;
-	void *page;
-
-	if (!thread->variadic) {
-		page = REAL(mmap)(NULL, VARIADIC_PAGE, PROT_READ | PROT_WRITE,
-				  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		thread->variadic = page == MAP_FAILED ? NULL : page;
-	}
-	return thread->variadic;
-}
-
-void *library_variadic_enter(struct library_call *call, void *real)
-{
-	struct thread *thread = &runtime_thread;
-	struct variadic *all = own_variadics();
-	struct frame *frame = (struct frame *)call->frame;
-
-	/* Calls that were left by a jump lie below. */
-	while (thread->variadics && all[thread->variadics - 1].frame <= frame)
-		thread->variadics--;
-	if (!all || thread->variadics == VARIADICS)
-		return real; /* its effects after the call will be missing */
-	all[thread->variadics++] = (struct variadic){ frame, frame->return_address, *call };
-	frame->return_address = (uintptr_t)library_variadic_return;
-	return real;
-}
-
-void library_variadic_leave(struct library_call *call, struct frame *frame)
-{
-	struct thread *thread = &runtime_thread;
-	const struct variadic *all = thread->variadic, *own;
-
-	while (all[thread->variadics - 1].frame < frame)
-		thread->variadics--;
-	own = &all[--thread->variadics];
-	frame->return_address = own->return_address;
-	__builtin_memcpy(call, &own->call, offsetof(struct library_call, result));
-	call->hook = own->call.hook;
-	call->frame = frame;
-	call->next = own->call.next;
-	call->passive = own->call.passive;
-	call->started = own->call.started;
-	call->waiting = own->call.waiting;
-	for (unsigned i = 0; i < LIBRARY_WAITING; i++)
-		call->wait[i] = own->call.wait[i];
-}
-
-void library_end_thread(void)
-{
-	if (runtime_thread.variadic)
-		REAL(munmap)(runtime_thread.variadic, VARIADIC_PAGE);
-	runtime_thread.variadic = NULL;
-	runtime_thread.variadics = 0;
-}
-
-uintptr_t library_variadic_original(const struct frame *frame)
-{
-	const struct thread *thread = &runtime_thread;
-	const struct variadic *all = thread->variadic;
-
-	for (unsigned i = thread->variadics; i-- > 0;)
-		if (all[i].frame == frame)
-			return all[i].return_address;
-	return 0;
 }

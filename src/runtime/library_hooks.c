@@ -234,8 +234,11 @@ static void *add_hook(const struct library_hook *hook, uintptr_t near)
 {
 	void *stub;
 
-	if (hook_count == HOOKS)
+	if (hook_count == HOOKS) {
+		session_limit(runtime_session, thread_owner(),
+			      "libraries were loaded too often: their functions are not followed");
 		return NULL;
+	}
 	hooks[hook_count] = *hook;
 	stub = write_stub(&hooks[hook_count], near);
 	if (stub)
@@ -370,6 +373,21 @@ static void note_unseen(const char *library)
 	session_limit(runtime_session, thread_owner(), text);
 }
 
+static void note_unhookable(const char *name)
+{
+	static const char end[] =
+		": it does not start with perdure-cc's nop, so calls of it inside its "
+		"own object are not seen";
+	char text[SESSION_PATH];
+	size_t length = strlen(name);
+
+	if (length > 256)
+		return;
+	memcpy(text, name, length);
+	memcpy(text + length, end, sizeof(end));
+	session_limit(runtime_session, thread_owner(), text);
+}
+
 /* A definition of a modelled function has been found. */
 static void define(uint32_t index, uintptr_t address, const struct object *object)
 {
@@ -388,6 +406,8 @@ static void define(uint32_t index, uintptr_t address, const struct object *objec
 		note_unseen(library_text(table, library->glob));
 		return;
 	}
+	if (instrumented && !nop && function->effects)
+		note_unhookable(library_text(table, function->name));
 	if (!describe_hook(&hook, function, (void *)address,
 			   instrumented && !object->trusted && (nop || fits)))
 		return;
@@ -447,7 +467,9 @@ static void find_in_symbols(const struct object *object, const char *file, size_
 		for (size_t n = section[i].sh_size / sizeof(*symbol); n; n--, symbol++) {
 			uint32_t index;
 
+			/* The optimiser may have changed what a static function is passed. */
 			if (ELF64_ST_TYPE(symbol->st_info) != STT_FUNC || !symbol->st_shndx ||
+			    ELF64_ST_BIND(symbol->st_info) == STB_LOCAL ||
 			    symbol->st_name >= text->sh_size)
 				continue;
 			index = find_name(file + text->sh_offset + symbol->st_name);
@@ -511,14 +533,13 @@ static void patch_slot(const struct object *object, uintptr_t slot, void *stub)
  * it is not bound yet, and still points into its own object.
  */
 static bool leads_to(const struct object *object, const void *value, const struct target *to,
-		     uint32_t type)
+		     bool may_be_unbound)
 {
 	bool unbound = (uintptr_t)value - object->low < object->high - object->low;
 
 	if (!to->stub || to->at_entry)
 		return false;
-	return value == to->real ||
-	       (type == R_X86_64_JUMP_SLOT && unbound && to->first == to->real);
+	return value == to->real || (may_be_unbound && unbound && to->first == to->real);
 }
 
 static void patch_relocations(const struct object *object, const ElfW(Rela) * entry, size_t count)
@@ -531,8 +552,9 @@ static void patch_relocations(const struct object *object, const ElfW(Rela) * en
 		    !(type == R_X86_64_64 && !entry->r_addend))
 			continue;
 		index = find_name(object->tables.text + symbol->st_name);
-		if (index && leads_to(object, *(void **)(object->bias + entry->r_offset),
-				      &target[index - 1], type))
+		if (index &&
+		    leads_to(object, *(void **)(object->bias + entry->r_offset), &target[index - 1],
+			     type == R_X86_64_JUMP_SLOT && !symbol->st_shndx))
 			patch_slot(object, object->bias + entry->r_offset, target[index - 1].stub);
 	}
 }
@@ -546,7 +568,6 @@ static void patch_callers(const struct object *object)
 /* ---- all of it ---- */
 
 static uint32_t update_lock;
-static bool stale; /* objects went away */
 
 static bool is_loaded(uintptr_t address)
 {
@@ -560,7 +581,6 @@ static void forget_unloaded(void)
 {
 	unsigned kept = 0;
 
-	stale = false;
 	for (unsigned i = 0; i < known_count; i++)
 		for (unsigned j = 0; j < object_count; j++)
 			if (objects[j].bias == known[i].bias &&
@@ -582,8 +602,6 @@ void library_hooks_update(void)
 	if (!indexed)
 		index_names();
 	note_objects();
-	if (stale)
-		forget_unloaded();
 	for (unsigned i = 0; i < object_count; i++)
 		fresh[i] = !is_known(&objects[i]);
 	for (unsigned i = 0; i < object_count; i++) {
@@ -601,9 +619,15 @@ void library_hooks_update(void)
 		spin_unlock(&update_lock);
 }
 
+/* At once: what comes next may be loaded at the same place. */
 void library_hooks_unloaded(void)
 {
-	stale = true;
+	bool locked = spin_lock(&update_lock, thread_owner());
+
+	note_objects();
+	forget_unloaded();
+	if (locked)
+		spin_unlock(&update_lock);
 }
 
 void *library_hooks_wrap(const struct library_function *function, void *real)
@@ -642,9 +666,9 @@ struct dlsym_answer {
 	void *address;
 	uint64_t is_answer;
 };
-HIDDEN struct dlsym_answer library_dlsym(void *handle, const char *name);
+HIDDEN struct dlsym_answer library_dlsym(void *handle, const char *name, uintptr_t caller);
 
-struct dlsym_answer library_dlsym(void *handle, const char *name)
+struct dlsym_answer library_dlsym(void *handle, const char *name, uintptr_t caller)
 {
 	uint32_t index = runtime_session && indexed && name ? find_name(name) : 0;
 	const struct target *found = index ? &target[index - 1] : NULL;
@@ -652,9 +676,9 @@ struct dlsym_answer library_dlsym(void *handle, const char *name)
 
 	if (!found || !found->stub || found->at_entry)
 		return (struct dlsym_answer){ (void *)REAL(dlsym), 0 };
-	/* An interposer asks for the function behind it. */
-	if (handle == RTLD_NEXT)
-		return (struct dlsym_answer){ found->stub, 1 };
-	address = REAL(dlsym)(handle, name);
+	/* The loader would take this library for the caller. */
+	address = handle == RTLD_NEXT ? real_find_after(caller, name) : REAL(dlsym)(handle, name);
+	if (!address)
+		return (struct dlsym_answer){ (void *)REAL(dlsym), 0 };
 	return (struct dlsym_answer){ address == found->real ? found->stub : address, 1 };
 }

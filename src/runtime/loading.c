@@ -4,6 +4,7 @@
 
 #include <limits.h>
 #include <link.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -61,7 +62,7 @@ static size_t append(char *path, size_t used, const char *text, size_t length)
 	return used + length;
 }
 
-/* One directory of a RUNPATH with the file's name behind it. */
+/* One directory of a path with the file's name, if there is one, behind it. */
 static void expand(char *path, const char *entry, size_t length, const struct caller *caller,
 		   const char *name)
 {
@@ -83,8 +84,36 @@ static void expand(char *path, const char *entry, size_t length, const struct ca
 			used = append(path, used, entry + i++, 1);
 		}
 	}
-	used = append(path, used, "/", 1);
-	append(path, used, name, strlen(name));
+	if (name) {
+		used = append(path, used, "/", 1);
+		append(path, used, name, strlen(name));
+	}
+}
+
+static bool is_loaded(const char *name)
+{
+	void *handle = REAL(dlopen)(name, RTLD_LAZY | RTLD_NOLOAD);
+
+	if (handle)
+		REAL(dlclose)(handle);
+	return handle;
+}
+
+/* LD_LIBRARY_PATH comes before RUNPATH. */
+static bool is_in_library_path(const char *name, char *path)
+{
+	static const struct caller nobody = { .object = "" };
+
+	for (const char *entry = getenv("LD_LIBRARY_PATH"); entry && *entry;) {
+		size_t length = strcspn(entry, ":;");
+
+		path[0] = 0;
+		expand(path, length ? entry : ".", length ? length : 1, &nobody, name);
+		if (access(path, R_OK) == 0)
+			return true;
+		entry += length + (entry[length] != 0);
+	}
+	return false;
 }
 
 /*
@@ -95,9 +124,16 @@ static const char *find_file(const char *name, const struct frame *frame, char *
 {
 	struct caller caller = { .address = frame->return_address };
 
-	if (!name || strchr(name, '/'))
+	if (!name || (strchr(name, '/') && !strchr(name, '$')))
 		return name;
 	dl_iterate_phdr(find_caller, &caller);
+	if (strchr(name, '/')) {
+		path[0] = 0;
+		expand(path, name, strlen(name), &caller, NULL);
+		return path;
+	}
+	if (is_loaded(name) || is_in_library_path(name, path))
+		return name;
 	for (const char *entry = caller.path; entry && *entry;) {
 		size_t length = strcspn(entry, ":");
 

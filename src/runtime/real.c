@@ -12,7 +12,8 @@
 
 struct search {
 	const char *name;
-	bool past_self;
+	uintptr_t after; /* an address in the object after which the search starts */
+	bool past_it;
 	void *result;
 };
 
@@ -34,8 +35,8 @@ static int visit(struct dl_phdr_info *info, size_t size, void *argument)
 	struct elf_tables tables;
 
 	(void)size;
-	if (!search->past_self) {
-		search->past_self = contains(info, (uintptr_t)visit);
+	if (!search->past_it) {
+		search->past_it = contains(info, search->after);
 		return 0;
 	}
 	if (!elf_read_tables(info, &tables))
@@ -46,7 +47,12 @@ static int visit(struct dl_phdr_info *info, size_t size, void *argument)
 
 void *real_find(const char *name)
 {
-	struct search search = { .name = name };
+	return real_find_after((uintptr_t)visit, name);
+}
+
+void *real_find_after(uintptr_t address, const char *name)
+{
+	struct search search = { .name = name, .after = address };
 
 	dl_iterate_phdr(visit, &search);
 	return search.result;
@@ -54,7 +60,7 @@ void *real_find(const char *name)
 
 bool real_exists(const char *name)
 {
-	struct search search = { .name = name, .past_self = true };
+	struct search search = { .name = name, .past_it = true };
 
 	dl_iterate_phdr(visit, &search);
 	return search.result != NULL;

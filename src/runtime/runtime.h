@@ -25,6 +25,8 @@
 
 /* The next definition of a function after this library's; null if there is none. */
 HIDDEN void *real_find(const char *name);
+/* The next definition after the object that this address is in: what RTLD_NEXT means for it. */
+HIDDEN void *real_find_after(uintptr_t address, const char *name);
 /* Does any object define it? */
 HIDDEN bool real_exists(const char *name);
 
@@ -72,8 +74,6 @@ struct thread {
 	bool own_store;           /* but not this one, which a library makes for its caller */
 	unsigned calls;
 	struct thread_call call[THREAD_CALLS];
-	void *variadic; /* library_call.c */
-	unsigned variadics;
 	struct transactions *transactions; /* null until the first one */
 };
 extern HIDDEN __thread struct thread runtime_thread __attribute__((tls_model("initial-exec")));

@@ -4,7 +4,7 @@
  * Where the chain breaks in code without frame pointers (a callback from a prebuilt library), the
  * unwinder takes over; that is slower by a factor of a hundred, but rare.
  */
-#include "runtime/library.h"
+#include "runtime/runtime.h"
 
 #include <signal.h>
 #include <sys/syscall.h>
@@ -135,15 +135,6 @@ static bool is_above(const struct frame *next, const struct frame *frame, uintpt
 	       (uintptr_t)next % sizeof(void *) == 0 && next->return_address >= 4096;
 }
 
-static uintptr_t return_address_of(const struct frame *frame)
-{
-	uintptr_t pc = frame->return_address;
-
-	if (__builtin_expect(pc == (uintptr_t)library_variadic_return, 0))
-		pc = library_variadic_original(frame);
-	return pc;
-}
-
 /* Runs for every event: what does not change is in local variables. */
 static void walk_frames(struct walk *walk, const struct frame *frame)
 {
@@ -158,7 +149,7 @@ static void walk_frames(struct walk *walk, const struct frame *frame)
 	for (unsigned i = 0; i < thread->calls; i++)
 		skips |= thread->call[i].entry != 0;
 	while (depth < STACKS_INNER && !skips) {
-		uintptr_t pc = return_address_of(frame);
+		uintptr_t pc = frame->return_address;
 
 		walk->handler |= pc == handler;
 		walk->pc[depth++] = pc;
@@ -176,7 +167,7 @@ static void walk_frames(struct walk *walk, const struct frame *frame)
 	walk->depth = depth;
 	for (;;) { /* deep, or through a library */
 		frame = skip_library(thread, frame, walk);
-		if (!walk_add(walk, return_address_of(frame)))
+		if (!walk_add(walk, frame->return_address))
 			return;
 		if (frame->caller == base) {
 			walk->complete = true;

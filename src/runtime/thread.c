@@ -11,7 +11,6 @@
 
 #include "model/spin.h"
 #include "runtime/hooks.h"
-#include "runtime/library.h"
 
 __thread struct perdure_inline __perdure_inline;
 __thread struct thread runtime_thread;
@@ -112,7 +111,6 @@ void thread_end(void)
 		return;
 	runtime_thread.busy = true;
 	transactions_end_thread();
-	library_end_thread();
 	locked = spin_lock(&session->lock, thread_owner());
 	session->loads += slot->loads;
 	session->stores += slot->stores;

@@ -325,6 +325,20 @@ static void *reserve(size_t length, int flags)
 	return raw_mmap(NULL, length, PROT_NONE, flags, -1, 0);
 }
 
+static int unmap_pm(uint64_t start, uint64_t end);
+
+/* What is mapped over PM takes its place. */
+static void *map_ordinary(void *address, size_t length, int protection, int flags, int fd,
+			  off_t offset)
+{
+	uint64_t start = (uintptr_t)address, end = start + round_up(length);
+
+	if (runtime_session && flags & MAP_FIXED && in_window(address) && start % page == 0 &&
+	    range_at(runtime_session, start, end))
+		unmap_pm(start, end);
+	return raw_mmap(address, length, protection, flags, fd, offset);
+}
+
 static void *map_any(void *address, size_t length, int protection, int flags, int fd, off_t offset,
 		     const struct frame *frame)
 {
@@ -334,11 +348,11 @@ static void *map_any(void *address, size_t length, int protection, int flags, in
 	    !(flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) && modules_is_libpmem(frame))
 		return reserve(length, flags);
 	if (!runtime_session || flags & MAP_ANONYMOUS || fd < 0 || !shared || !length)
-		return raw_mmap(address, length, protection, flags, fd, offset);
+		return map_ordinary(address, length, protection, flags, fd, offset);
 	if (files_is_pm(fd, flags))
 		return map_pm(address, length, protection, flags, fd, offset);
 	files_note_unmatched(fd);
-	return raw_mmap(address, length, protection, flags, fd, offset);
+	return map_ordinary(address, length, protection, flags, fd, offset);
 }
 
 PUBLIC void *mmap(void *address, size_t length, int protection, int flags, int fd, off_t offset)
