@@ -181,6 +181,20 @@ static bool first_gap(const struct session *session, uint64_t start, uint64_t en
 
 /* ---- mapping ---- */
 
+static bool any_excluded;
+
+/* Ordinary memory where PM was, or PM again. */
+static void exclude(uint64_t start, uint64_t end, bool on)
+{
+	struct session_thread *thread = on || any_excluded ? thread_enter() : NULL;
+
+	if (!thread)
+		return;
+	any_excluded = true;
+	lines_exclude(&runtime_session->lines, &thread->lines, start, end - start, on);
+	thread_leave();
+}
+
 static void note_mapped(struct session_file *file, uint64_t start, uint64_t length, int protection)
 {
 	struct session *session = runtime_session;
@@ -296,6 +310,7 @@ static void *map_pm(void *hint, size_t length, int protection, int flags, int fd
 	}
 	result = map_file(start, size, protection, flags, fd, offset);
 	if (result != MAP_FAILED) {
+		exclude(start, start + size, false);
 		replace_others(file, start, start + size);
 		note_mapped(file, start, size, protection);
 	}
@@ -334,8 +349,10 @@ static void *map_ordinary(void *address, size_t length, int protection, int flag
 	uint64_t start = (uintptr_t)address, end = start + round_up(length);
 
 	if (runtime_session && flags & MAP_FIXED && in_window(address) && start % page == 0 &&
-	    range_at(runtime_session, start, end))
+	    range_at(runtime_session, start, end)) {
 		unmap_pm(start, end);
+		exclude(start, end, true);
+	}
 	return raw_mmap(address, length, protection, flags, fd, offset);
 }
 

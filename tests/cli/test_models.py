@@ -254,6 +254,78 @@ int main(int argc, char **argv)
         found, _ = self.run_main("--lib-model", "my.model", status=0)
         self.assertEqual(found, set())
 
+    def test_plugin_that_is_loaded_again(self):
+        self.write("main.c", r"""
+#include "pm.h"
+#include <dlfcn.h>
+int main(int argc, char **argv)
+{
+    long *p = pm_map(argv);
+    for (int i = 0; i < 3; i++) {
+        void *plugin = dlopen("./plugin.so", RTLD_NOW);
+        void (*save)(void *) = (void (*)(void *))dlsym(plugin, "save");
+        p[8 * i] = argc;
+        save(p + 8 * i);
+        dlclose(plugin);
+    }
+    return 0;
+}
+""")
+        self.write("plugin.c", "#include <libpmem.h>\nvoid save(void *p) { pmem_persist(p, 8); }\n")
+        subprocess.run(["gcc", "-shared", "-fPIC", "plugin.c", "-o", "plugin.so", "-lpmem"],
+                       cwd=self.directory, check=True)
+        self.compile("-O1", "-I", PROGRAMS, "main.c", "-o", "main", "-lpmem")
+        found, _ = self.run_main(status=0)
+        self.assertEqual(found, set())
+
+    def test_exceptions_pass_through(self):
+        self.write("main.cc", r"""
+#include "pm.h"
+#include <stdexcept>
+void my_throw(int count, ...);
+int main(int argc, char **argv)
+{
+    long *p = (long *)pm_map(argv);
+    p[0] = argc;
+    PERSIST(p);
+    try {
+        my_throw(3, 1, 2, 3);
+    } catch (const std::runtime_error &) {
+        return 0;
+    }
+    return 1;
+}
+""")
+        self.write("library.cc", "#include <stdexcept>\nvoid my_throw(int, ...) { throw std::runtime_error(\"x\"); }\n")
+        self.write("my.model", "library libmy.so\n_Z8my_throwiz(int count, ...)\n\tcall\n\torder\n")
+        subprocess.run(["g++", "-shared", "-fPIC", "library.cc", "-o", "libmy.so"], cwd=self.directory,
+                       check=True)
+        self.compile("-O1", "-I", PROGRAMS, "main.cc", "-o", "main", "./libmy.so", tool="perdure-c++")
+        self.run_main("--lib-model", "my.model", status=0)
+
+    def test_interposers_come_first(self):
+        self.shared("gcc")
+        self.model("libmy.so")
+        for name in "ab":
+            self.write(name + ".c", r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <unistd.h>
+void my_persist(const void *p, unsigned long n)
+{
+    void (*next)(const void *, unsigned long) = (void (*)(const void *, unsigned long))dlsym(RTLD_NEXT, "my_persist");
+    if (write(1, "%s", 1) == 1)
+        next(p, n);
+}
+""" % name)
+            subprocess.run(["gcc", "-shared", "-fPIC", name + ".c", "-o", name + ".so"],
+                           cwd=self.directory, check=True)
+        self.compile("-O1", "-g", "-I", PROGRAMS, "main.c", "-o", "main", "./a.so", "./b.so", "./libmy.so")
+        result = self.run_tool("run", "--pm", "pool", "--json", "result.json", "--lib-model", "my.model",
+                               "./main", "pool", status=1)
+        self.assertEqual(result.stdout, "ab" * 4)
+        self.assertEqual({f["kind"] for f in self.load()["findings"]}, {"store-outside-tx"})
+
     def test_wrong_model(self):
         self.write("my.model", "library x\nmy_persist(p)\n\tflush p\n")
         self.compile("-O1", "-I", PROGRAMS, "main.c", "library.c", "-o", "main")
