@@ -360,6 +360,12 @@ void library_jump(const struct frame *frame)
 		event_tx_finish(false, call->entry != 0, frame);
 }
 
+/* The kernel reads the signal set before it looks at what is to be done with it. */
+static bool is_readable(uintptr_t address)
+{
+	return syscall(SYS_rt_sigprocmask, ~0, address, NULL, 8) < 0 && errno != EFAULT;
+}
+
 /*
  * Nobody knows how many arguments a variadic function has on the stack: as many words are handed on
  * as there can be, but none that cannot be read.
@@ -369,14 +375,13 @@ static uint64_t readable_words(const struct frame *frame)
 	enum { MOST = 512, PAGE = 4096 };
 	const struct thread *thread = &runtime_thread;
 	uintptr_t start = (uintptr_t)(frame + 1), limit = start + MOST * sizeof(uint64_t), end;
-	unsigned char resident;
 
 	if (start >= thread->stack_low && start < thread->stack_high)
 		return ((limit < thread->stack_high ? limit : thread->stack_high) - start) /
 		       sizeof(uint64_t);
 	/* Another stack than the thread's own: page by page. */
 	end = (start | (PAGE - 1)) + 1;
-	while (end < limit && syscall(SYS_mincore, end, PAGE, &resident) == 0)
+	while (end < limit && is_readable(end))
 		end += PAGE;
 	return ((limit < end ? limit : end) - start) / sizeof(uint64_t);
 }
