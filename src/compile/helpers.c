@@ -79,13 +79,20 @@ static LLVMValueRef begin_helper(struct instrumenter *in, struct helper *helper,
 				 LLVMTypeRef result, LLVMTypeRef *types, unsigned count)
 {
 	LLVMTypeRef type = LLVMFunctionType(result, types, count, false);
-	LLVMValueRef function = LLVMGetNamedFunction(in->module, name);
+	LLVMValueRef function;
+	char full[160];
 
+	snprintf(full, sizeof(full), "%s%s", name, in->outlined ? ".far" : "");
+	function = LLVMGetNamedFunction(in->module, full);
 	if (function)
 		return function;
-	function = LLVMAddFunction(in->module, name, type);
-	LLVMSetLinkage(function, LLVMPrivateLinkage);
-	add_attribute(in, function, "alwaysinline");
+	function = LLVMAddFunction(in->module, full, type);
+	LLVMSetLinkage(function, in->outlined ? LLVMInternalLinkage : LLVMPrivateLinkage);
+	add_attribute(in, function, in->outlined ? "noinline" : "alwaysinline");
+	if (in->outlined) /* stack walks go through it */
+		LLVMAddAttributeAtIndex(
+			function, LLVMAttributeFunctionIndex,
+			LLVMCreateStringAttribute(in->context, "frame-pointer", 13, "all", 3));
 	add_attribute(in, function, "nounwind");
 	helper->function = function;
 	helper->entry = LLVMAppendBasicBlockInContext(in->context, function, "");

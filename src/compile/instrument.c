@@ -380,6 +380,8 @@ static void make_hookable(struct instrumenter *in, LLVMValueRef function)
 			LLVMCreateStringAttribute(in->context, name, sizeof(name) - 1, "5", 1));
 }
 
+enum { LARGE_FUNCTION = 8000 }; /* instructions */
+
 static void instrument_function(struct instrumenter *in, LLVMValueRef function)
 {
 	LLVMValueRef *list = NULL;
@@ -400,6 +402,8 @@ static void instrument_function(struct instrumenter *in, LLVMValueRef function)
 			}
 			list[count++] = i;
 		}
+	/* Each inlined test adds blocks; the optimiser needs quadratic time for very many. */
+	in->outlined = count > LARGE_FUNCTION;
 	for (size_t i = 0; i < count; i++)
 		instrument_instruction(in, list[i]);
 	free(list);

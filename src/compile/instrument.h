@@ -30,6 +30,7 @@ struct instrumenter {
 	LLVMTypeRef void_type, pointer, i1, i8, i32, i64;
 	LLVMValueRef inline_state; /* __perdure_inline */
 	LLVMValueRef function;     /* the one being instrumented */
+	bool outlined;             /* it is so large that tests are not inlined */
 	unsigned tbaa_kind, nontemporal_kind;
 };
 

@@ -294,6 +294,12 @@ static bool is_runtime(const char *path)
 	return name && strncmp(name, "/libperdure", 11) == 0;
 }
 
+/* A test that perdure-cc put into a function of its own. */
+static bool is_helper(const struct frame_info *frame)
+{
+	return !frame->file && strncmp(frame->function, "__perdure.", 10) == 0;
+}
+
 static bool is_system(const char *path)
 {
 	return strncmp(path, "/usr/include/", 13) == 0 || strncmp(path, "/usr/lib/", 9) == 0;
@@ -332,6 +338,8 @@ static void resolve(const struct session *session, uint32_t stack, struct site *
 			continue;
 		/* A return address belongs to the call before it. */
 		add_address(&frames, module, pc[i] - 1);
+		if (frames.count > before && is_helper(&frames.list[before]))
+			frames.count = before;
 		if (frames.count > before &&
 		    strcmp(frames.list[frames.count - 1].function, "main") == 0)
 			break;

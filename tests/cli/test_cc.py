@@ -5,7 +5,7 @@ import os
 import subprocess
 import unittest
 
-from support import TOOLS, TestCase
+from support import PROGRAMS, TOOLS, TestCase
 
 HELLO = '#include "part.h"\n#include <stdio.h>\nint main(void) { printf("%d\\n", part()); return 0; }\n'
 
@@ -136,6 +136,23 @@ int main() {
                        cwd=self.directory, check=True, capture_output=True)
         subprocess.run(["cmake", "--build", "b"], cwd=self.directory, check=True, capture_output=True)
         self.assertEqual(self.output("b/prog"), "5\n")
+
+
+class LargeFunctions(TestCase):
+    def test_places_are_right(self):
+        """Tests are not inlined into very large functions; places must be as always."""
+        lines = ["#include \"pm.h\"", "int main(int argc, char **argv)", "{", "long *p = pm_map(argv);"]
+        lines += ["p[%d] = p[%d] + argc;" % (i % 64, (i * 7) % 64) for i in range(2000)]
+        lines += ["for (int i = 0; i < 64; i += 8)", "CLWB(p + i);", "SFENCE();",
+                  "p[100] = argc; /* lost */", "return 0;", "}"]
+        self.write("large.c", "\n".join(lines) + "\n")
+        for level in ("-O0", "-O2"):
+            self.compile(level, "-I", PROGRAMS, "large.c", "-o", "large")
+            self.run_tool("run", "--pm", "pool", "--json", "result.json", "./large", "pool", status=1)
+            findings = self.load()["findings"]
+            self.assertEqual([(f["kind"], f["sites"][0]["line"]) for f in findings],
+                             [("missing-flush", 2008)])
+            self.assertEqual([f["function"] for f in findings[0]["sites"][0]["stack"]], ["main"])
 
 
 if __name__ == "__main__":
