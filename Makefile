@@ -39,7 +39,7 @@ bench: all
 install: all
 	@cmake --install $(BUILD) --prefix $(PREFIX) >/dev/null
 
-FORMATTED = $(shell git ls-files 'src/*.[ch]' 'include/*.h' 'tests/unit/*.[ch]' 'tests/litmus/*.[ch]' 'bench/*.[ch]')
+FORMATTED = $(shell git ls-files 'src/*.[ch]' 'include/*.h' 'tests/unit/*.[ch]' 'tests/litmus/*.[ch]' 'bench/*.[ch]' 'examples/*.c')
 
 format:
 	@clang-format-19 -i $(FORMATTED)

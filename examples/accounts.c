@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Money in a libpmemobj pool, moved in transactions. One account is not logged, another one twice. */
+/* Money in a libpmemobj pool, moved in transactions. One account is not logged, another one twice.
+ */
 #include <libpmemobj.h>
 #include <stdio.h>
 
@@ -14,24 +15,29 @@ struct bank {
 
 static void transfer(PMEMobjpool *pool, struct account *from, struct account *to, long amount)
 {
-	TX_BEGIN(pool) {
+	TX_BEGIN(pool)
+	{
 		TX_ADD_DIRECT(&from->balance);
 		from->balance -= amount;
 		to->balance += amount; /* bug: not logged, so neither undone nor written back */
-	} TX_END
+	}
+	TX_END
 }
 
 static void deposit(PMEMobjpool *pool, struct account *account, long amount)
 {
-	TX_BEGIN(pool) {
+	TX_BEGIN(pool)
+	{
 		TX_ADD_DIRECT(account);
 		TX_SET_DIRECT(account, balance, account->balance + amount); /* bug: logs it again */
-	} TX_END
+	}
+	TX_END
 }
 
 int main(int argc, char **argv)
 {
-	PMEMobjpool *pool = argc > 1 ? pmemobj_create(argv[1], "bank", PMEMOBJ_MIN_POOL, 0600) : NULL;
+	PMEMobjpool *pool =
+		argc > 1 ? pmemobj_create(argv[1], "bank", PMEMOBJ_MIN_POOL, 0600) : NULL;
 	struct bank *bank;
 
 	if (!pool) {

@@ -12,9 +12,9 @@
  *	};
  *
  * It is loaded by the perdure command, not by the program under test: it may use malloc, stdio and
- * threads as it likes, and a plug-in that crashes costs its own findings only. It hears the events
- * one by one, in the order in which they happened, and asks the host about the state that memory
- * had at that moment.
+ * threads as it likes. A plug-in that crashes ends all plug-ins, and nothing else. It hears the
+ *events one by one, in the order in which they happened, and asks the host about the state that
+ *memory had at that moment.
  *
  * The ABI only grows: members are added at the end of structures and in place of reserved ones;
  * the host looks at `abi` to see what a plug-in has, a plug-in at host->abi.
@@ -55,9 +55,10 @@ enum perdure_event_kind {
 };
 
 enum perdure_tx_flag {
-	PERDURE_TX_NO_FLUSH = 1, /* the commit does not flush it */
-	PERDURE_TX_RESERVED = 2, /* alloc: nobody's until it is published */
-	PERDURE_TX_ATOMIC = 4,   /* alloc: not undone by an abort, not flushed by a commit */
+	PERDURE_TX_NO_FLUSH = 1,    /* the commit does not flush it */
+	PERDURE_TX_RESERVED = 2,    /* alloc: nobody's until it is published */
+	PERDURE_TX_ATOMIC = 4,      /* alloc: not undone by an abort, not flushed by a commit */
+	PERDURE_TX_NO_SNAPSHOT = 8, /* add: an abort does not restore it */
 };
 
 struct perdure_event {

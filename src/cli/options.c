@@ -14,16 +14,27 @@
 /* Returns null, or what is wrong with the value. */
 typedef const char *(*set_fn)(struct options *options, const char *value);
 
+static const char *add_name(const char *value, char (*names)[SESSION_PATH], uint32_t *count)
+{
+	if (*count == SESSION_GLOBS)
+		return "too many of them";
+	if (!*value || strlen(value) >= SESSION_PATH)
+		return "must be a name, and not too long";
+	strcpy(names[(*count)++], value);
+	return NULL;
+}
+
+static const char *add_file(const char *value, const char **files, unsigned *count)
+{
+	if (*count == OPTIONS_FILES)
+		return "too many of them";
+	files[(*count)++] = value;
+	return NULL;
+}
+
 static const char *set_pm(struct options *options, const char *value)
 {
-	struct session_options *session = &options->session;
-
-	if (session->globs == SESSION_GLOBS)
-		return "too many of them";
-	if (strlen(value) >= SESSION_PATH)
-		return "too long";
-	strcpy(session->glob[session->globs++], value);
-	return NULL;
+	return add_name(value, options->session.glob, &options->session.globs);
 }
 
 static const char *set_pm_heap(struct options *options, const char *value)
@@ -76,20 +87,7 @@ static const char *set_disable(struct options *options, const char *value)
 
 static const char *set_lib_model(struct options *options, const char *value)
 {
-	if (options->lib_models == OPTIONS_FILES)
-		return "too many of them";
-	options->lib_model[options->lib_models++] = value;
-	return NULL;
-}
-
-static const char *add_name(const char *value, char (*names)[SESSION_PATH], uint32_t *count)
-{
-	if (*count == SESSION_GLOBS)
-		return "too many of them";
-	if (!*value || strlen(value) >= SESSION_PATH)
-		return "must be a name";
-	strcpy(names[(*count)++], value);
-	return NULL;
+	return add_file(value, options->lib_model, &options->lib_models);
 }
 
 static const char *set_trust_lib(struct options *options, const char *value)
@@ -132,10 +130,7 @@ static const char *set_junit(struct options *options, const char *value)
 
 static const char *set_suppress(struct options *options, const char *value)
 {
-	if (options->suppressions == OPTIONS_FILES)
-		return "too many of them";
-	options->suppress[options->suppressions++] = value;
-	return NULL;
+	return add_file(value, options->suppress, &options->suppressions);
 }
 
 static const char *set_gen_suppressions(struct options *options, const char *value)

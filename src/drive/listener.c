@@ -88,7 +88,6 @@ bool listener_start(struct session *session, const char *trace, bool plugins)
 	channel = ends[0];
 	session->stream.reader = process;
 	session->stream.on = 1;
-	session->options.loads = true;
 	return true;
 }
 

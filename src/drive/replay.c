@@ -118,9 +118,10 @@ static void memory_event(struct replay *replay, struct lines_thread *thread,
 	}
 }
 
-static uint32_t alloc_flags(uint32_t detail)
+static uint32_t model_flags(uint32_t detail)
 {
 	return (detail & PERDURE_TX_NO_FLUSH ? TRANSACTIONS_NO_FLUSH : 0) |
+	       (detail & PERDURE_TX_NO_SNAPSHOT ? TRANSACTIONS_NO_SNAPSHOT : 0) |
 	       (detail & PERDURE_TX_ATOMIC ? TRANSACTIONS_ATOMIC : 0);
 }
 
@@ -136,7 +137,7 @@ static void transaction_event(struct replay *replay, struct lines_thread *thread
 		break;
 	case PERDURE_EVENT_TX_ADD:
 		transactions_add(tx, event->address, event->size, event->stack,
-				 event->detail & PERDURE_TX_NO_FLUSH, &again);
+				 model_flags(event->detail), &again);
 		break;
 	case PERDURE_EVENT_TX_COMMIT:
 	case PERDURE_EVENT_TX_ABORT:
@@ -150,7 +151,7 @@ static void transaction_event(struct replay *replay, struct lines_thread *thread
 	case PERDURE_EVENT_ALLOC:
 		if (!(event->detail & PERDURE_TX_RESERVED))
 			transactions_alloc(tx, event->address, event->size, event->stack,
-					   alloc_flags(event->detail));
+					   model_flags(event->detail));
 		break;
 	case PERDURE_EVENT_FREE:
 		if (!transactions_free(tx, event->address, event->size, event->stack))

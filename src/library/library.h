@@ -20,7 +20,6 @@ enum {
 	LIBRARY_TEXT = 1 << 17,
 	LIBRARY_REGISTERS = 6,    /* words that are passed in registers */
 	LIBRARY_STACK_WORDS = 32, /* words passed on the stack that a hook hands on */
-	LIBRARY_WORDS = LIBRARY_REGISTERS + LIBRARY_STACK_WORDS,
 	LIBRARY_TERMS = 3,
 	LIBRARY_CONDITIONS = 3,
 };

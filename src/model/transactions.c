@@ -43,7 +43,7 @@ static uint64_t overlap(const struct range *range, uint64_t start, uint64_t end)
 }
 
 uint32_t transactions_add(struct transactions *tx, uint64_t address, uint64_t size, uint32_t stack,
-			  bool no_flush, uint64_t *again)
+			  uint32_t flags, uint64_t *again)
 {
 	uint64_t end = address + size;
 	struct range *range;
@@ -58,11 +58,9 @@ uint32_t transactions_add(struct transactions *tx, uint64_t address, uint64_t si
 			earlier = earlier ? earlier : range->stack;
 			*again += overlap(range, address, end);
 		}
-		if (!no_flush)
-			range->flags &= ~TRANSACTIONS_NO_FLUSH;
+		range->flags &= flags | ~(TRANSACTIONS_NO_FLUSH | TRANSACTIONS_NO_SNAPSHOT);
 	}
-	fill_gaps(tx, &tx->log, address, end, stack,
-		  TRANSACTIONS_LOGGED | (no_flush ? TRANSACTIONS_NO_FLUSH : 0));
+	fill_gaps(tx, &tx->log, address, end, stack, TRANSACTIONS_LOGGED | flags);
 	return earlier;
 }
 
@@ -91,7 +89,8 @@ struct settling {
 static void settle(const struct settling *s, const struct ranges *ranges)
 {
 	const uint64_t inside = LINES_LINE_SIZE - 1;
-	uint32_t gone = s->commit ? TRANSACTIONS_FREED : TRANSACTIONS_NEW;
+	uint32_t gone =
+		s->commit ? TRANSACTIONS_FREED : TRANSACTIONS_NEW | TRANSACTIONS_NO_SNAPSHOT;
 	uint32_t kept = TRANSACTIONS_NO_FLUSH | TRANSACTIONS_FREED | TRANSACTIONS_ATOMIC;
 
 	for (uint32_t i = 1; i <= ranges->used; i++) {

@@ -21,7 +21,8 @@ enum transactions_flag {
 	TRANSACTIONS_NEW = 2, /* an object allocated in the transaction */
 	TRANSACTIONS_FREED = 4,
 	TRANSACTIONS_NO_FLUSH = 8,
-	TRANSACTIONS_ATOMIC = 16, /* new, but the library's own: it stays, whatever happens */
+	TRANSACTIONS_NO_SNAPSHOT = 32, /* an abort does not restore it */
+	TRANSACTIONS_ATOMIC = 16,      /* new, but the library's own: it stays, whatever happens */
 };
 
 struct transactions_level {
@@ -46,11 +47,12 @@ void transactions_init(struct transactions *tx, struct range *memory, uint32_t c
 void transactions_begin(struct transactions *tx, uint32_t stack, uint64_t low, uint64_t high);
 
 /*
- * Logs a range. If some byte of it was logged before, returns the stack that did it, otherwise 0;
- * *again is how many were. Nothing happens outside a transaction.
+ * Logs a range; `flags` may be NO_FLUSH and NO_SNAPSHOT. If some byte of it was logged before,
+ * returns the stack that did it, otherwise 0; *again is how many were. Nothing happens outside a
+ * transaction.
  */
 uint32_t transactions_add(struct transactions *tx, uint64_t address, uint64_t size, uint32_t stack,
-			  bool no_flush, uint64_t *again);
+			  uint32_t flags, uint64_t *again);
 
 /* An allocation inside the transaction; `flags` is NO_FLUSH, ATOMIC, or 0. */
 void transactions_alloc(struct transactions *tx, uint64_t address, uint64_t size, uint32_t stack,

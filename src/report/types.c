@@ -224,14 +224,16 @@ uint64_t types_size(const struct session *session, const char *name)
 	return known->described ? type_size(&die) : 0;
 }
 
+struct field {
+	const struct known *known;
+	uint64_t offset;
+	char *text;
+	struct field *next;
+};
+static struct field *fields;
+
 const char *types_field(const struct session *session, const char *name, uint64_t offset)
 {
-	static struct field {
-		const struct known *known;
-		uint64_t offset;
-		char *text;
-		struct field *next;
-	} *fields;
 	const struct known *known = find(session, name);
 	char text[256] = "";
 	struct field *field;

@@ -9,21 +9,20 @@
 
 struct elf_tables {
 	const uint32_t *hash;
-	const ElfW(Sym) * symbol;
+	const Elf64_Sym *symbol;
 	const char *text;
-	const ElfW(Half) * version;
-	const ElfW(Rela) * relocation, *plt_relocation;
+	const Elf64_Half *version;
+	const Elf64_Rela *relocation, *plt_relocation;
 	size_t relocations, plt_relocations;
 	const char *path; /* RUNPATH or RPATH; null if it has none */
 };
 
 /* False if the object has no symbols to look up. */
-__attribute__((visibility("hidden"))) bool elf_read_tables(const struct dl_phdr_info *info,
-							   struct elf_tables *tables);
+bool elf_read_tables(const struct dl_phdr_info *info, struct elf_tables *tables)
+	__attribute__((visibility("hidden")));
 
 /* The address of a function that the object defines, in its default version; 0 if it does not. */
-__attribute__((visibility("hidden"))) uintptr_t elf_find_function(uintptr_t bias,
-								  const struct elf_tables *tables,
-								  const char *name);
+uintptr_t elf_find_function(uintptr_t bias, const struct elf_tables *tables, const char *name)
+	__attribute__((visibility("hidden")));
 
 #endif

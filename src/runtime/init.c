@@ -106,7 +106,7 @@ static void attach(const char *path)
 	if (runtime_image > 0)
 		session->lines.concurrent = 1;
 	runtime_involved = modules_any_instrumented();
-	runtime_wants_loads = session->stream.on && session->options.loads;
+	runtime_wants_loads = session->stream.on;
 	runtime_has_sanitizer = real_exists("__sanitizer_print_stack_trace");
 	if (runtime_involved) {
 		modules_update();

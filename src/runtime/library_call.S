@@ -11,31 +11,6 @@
 	.set	VECTOR_RESULT, 208
 	.set	SIZE, 352
 
-	.macro	restore_arguments
-	movq	(%rbx), %rdi
-	movq	8(%rbx), %rsi
-	movq	16(%rbx), %rdx
-	movq	24(%rbx), %rcx
-	movq	32(%rbx), %r8
-	movq	40(%rbx), %r9
-	movq	RAX(%rbx), %rax
-	movups	VECTORS(%rbx), %xmm0
-	movups	VECTORS + 16(%rbx), %xmm1
-	movups	VECTORS + 32(%rbx), %xmm2
-	movups	VECTORS + 48(%rbx), %xmm3
-	movups	VECTORS + 64(%rbx), %xmm4
-	movups	VECTORS + 80(%rbx), %xmm5
-	movups	VECTORS + 96(%rbx), %xmm6
-	movups	VECTORS + 112(%rbx), %xmm7
-	.endm
-
-	.macro	save_results
-	movq	%rax, RESULT(%rbx)
-	movq	%rdx, RESULT + 8(%rbx)
-	movups	%xmm0, VECTOR_RESULT(%rbx)
-	movups	%xmm1, VECTOR_RESULT + 16(%rbx)
-	.endm
-
 	.text
 	.globl	library_call_entry
 	.hidden	library_call_entry
@@ -86,10 +61,27 @@ library_call_entry:
 	movq	%rax, -8(%rsp,%rcx,8)
 	decq	%rcx
 	jmp	1b
-3:	restore_arguments
+3:	movq	(%rbx), %rdi
+	movq	8(%rbx), %rsi
+	movq	16(%rbx), %rdx
+	movq	24(%rbx), %rcx
+	movq	32(%rbx), %r8
+	movq	40(%rbx), %r9
+	movq	RAX(%rbx), %rax
+	movups	VECTORS(%rbx), %xmm0
+	movups	VECTORS + 16(%rbx), %xmm1
+	movups	VECTORS + 32(%rbx), %xmm2
+	movups	VECTORS + 48(%rbx), %xmm3
+	movups	VECTORS + 64(%rbx), %xmm4
+	movups	VECTORS + 80(%rbx), %xmm5
+	movups	VECTORS + 96(%rbx), %xmm6
+	movups	VECTORS + 112(%rbx), %xmm7
 	call	*%r11
 	movq	%rbx, %rsp
-	save_results
+	movq	%rax, RESULT(%rbx)
+	movq	%rdx, RESULT + 8(%rbx)
+	movups	%xmm0, VECTOR_RESULT(%rbx)
+	movups	%xmm1, VECTOR_RESULT + 16(%rbx)
 2:	movq	%rbx, %rdi
 	call	library_after
 	movq	RESULT(%rbx), %rax

@@ -181,7 +181,11 @@ static void semantic_effect(const struct library_effect *effect, const uint64_t 
 		event_tx_begin(effect->values ? p : NULL, frame);
 		break;
 	case LIBRARY_TX_ADD:
-		event_tx_add(p, value[1], no_flush, frame);
+		event_tx_add(p, value[1],
+			     (no_flush ? PERDURE_TX_NO_FLUSH : 0) |
+				     (effect->options & LIBRARY_NO_SNAPSHOT ? PERDURE_TX_NO_SNAPSHOT
+									    : 0),
+			     frame);
 		break;
 	case LIBRARY_TX_COMMIT:
 	case LIBRARY_TX_ABORT:

@@ -201,7 +201,8 @@ HIDDEN void event_lock(const void *p, bool taken, const struct frame *frame);
 /* ---- transactions.c ---- */
 
 HIDDEN void event_tx_begin(const void *pool, const struct frame *frame);
-HIDDEN void event_tx_add(const void *p, size_t size, bool no_flush, const struct frame *frame);
+/* `flags` as in oracle.h: PERDURE_TX_NO_FLUSH, …NO_SNAPSHOT. */
+HIDDEN void event_tx_add(const void *p, size_t size, uint32_t flags, const struct frame *frame);
 /* `prebuilt`: what the library flushes meanwhile is not seen, so it is assumed. */
 HIDDEN void event_tx_finish(bool commit, bool prebuilt, const struct frame *frame);
 HIDDEN void event_tx_end(bool prebuilt, const struct frame *frame);

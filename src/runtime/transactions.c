@@ -112,8 +112,10 @@ void event_tx_end(bool prebuilt, const struct frame *frame)
 
 /* ---- ranges and objects ---- */
 
-void event_tx_add(const void *p, size_t size, bool no_flush, const struct frame *frame)
+void event_tx_add(const void *p, size_t size, uint32_t flags, const struct frame *frame)
 {
+	uint32_t model = (flags & PERDURE_TX_NO_FLUSH ? TRANSACTIONS_NO_FLUSH : 0) |
+			 (flags & PERDURE_TX_NO_SNAPSHOT ? TRANSACTIONS_NO_SNAPSHOT : 0);
 	struct transactions *tx = runtime_thread.transactions;
 	struct session_thread *thread;
 	uint32_t stack, earlier;
@@ -122,10 +124,10 @@ void event_tx_add(const void *p, size_t size, bool no_flush, const struct frame 
 	if (!in_window(p) || !size || !(thread = thread_enter()))
 		return;
 	stack = stack_capture(frame);
-	earlier = tx ? transactions_add(tx, (uintptr_t)p, size, stack, no_flush, &again) : 0;
+	earlier = tx ? transactions_add(tx, (uintptr_t)p, size, stack, model, &again) : 0;
 	if (earlier)
 		check_duplicate_add(&thread->lines, (uintptr_t)p, size, again, stack, earlier);
-	tell(thread, PERDURE_EVENT_TX_ADD, no_flush ? PERDURE_TX_NO_FLUSH : 0, p, size, stack);
+	tell(thread, PERDURE_EVENT_TX_ADD, flags, p, size, stack);
 	thread_leave();
 }
 

@@ -103,8 +103,7 @@ struct session_transactions {
 struct session_options {
 	uint32_t enabled; /* bit set of finding kinds */
 	enum lines_model model;
-	bool heap;  /* --pm-heap */
-	bool loads; /* somebody listens to loads */
+	bool heap; /* --pm-heap */
 	uint32_t globs;
 	char glob[SESSION_GLOBS][SESSION_PATH];
 	uint32_t tx_only; /* --tx-only: structures that only transactions may change */

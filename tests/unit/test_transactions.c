@@ -53,7 +53,7 @@ static void agrees_with_a_bitmap(void **state)
 				first = first ? first : owner[i];
 				logged += owner[i] != 0;
 			}
-			earlier = transactions_add(&tx, start, size, stack, false, &again);
+			earlier = transactions_add(&tx, start, size, stack, 0, &again);
 			assert_int_equal(earlier, first);
 			assert_int_equal(again, logged);
 			for (uint64_t i = start; i < start + size; i++)
@@ -77,13 +77,13 @@ static void nested_ones_are_flat(void **state)
 	begin();
 	transactions_begin(&tx, 2, 0, 0);
 	assert_int_equal(transactions_stack(&tx), 2);
-	transactions_add(&tx, 10, 4, 3, false, &(uint64_t){ 0 });
+	transactions_add(&tx, 10, 4, 3, 0, &(uint64_t){ 0 });
 	finish(true);
 	assert_false(transactions_working(&tx));
 	transactions_end(&tx);
 	assert_true(transactions_working(&tx));
 	assert_true(transactions_protects(&tx, 10, 4));
-	assert_int_equal(transactions_add(&tx, 8, 4, 4, false, &(uint64_t){ 0 }), 3);
+	assert_int_equal(transactions_add(&tx, 8, 4, 4, 0, &(uint64_t){ 0 }), 3);
 	finish(true);
 	transactions_end(&tx);
 	assert_int_equal(tx.depth, 0);
@@ -97,7 +97,7 @@ static void new_objects_are_not_in_the_log(void **state)
 	begin();
 	transactions_alloc(&tx, 100, 50, 2, 0);
 	assert_true(transactions_protects(&tx, 100, 50));
-	assert_int_equal(transactions_add(&tx, 100, 10, 3, false, &(uint64_t){ 0 }), 0);
+	assert_int_equal(transactions_add(&tx, 100, 10, 3, 0, &(uint64_t){ 0 }), 0);
 	assert_true(transactions_protects(&tx, 140, 10));
 	finish(false);
 	transactions_end(&tx);
@@ -144,7 +144,7 @@ static void out_of_room_is_silent(void **state)
 	(void)state;
 	begin();
 	for (uint64_t i = 0; i < 2 * COUNT; i++)
-		transactions_add(&tx, 10 * i, 1, 2, false, &(uint64_t){ 0 });
+		transactions_add(&tx, 10 * i, 1, 2, 0, &(uint64_t){ 0 });
 	assert_true(tx.full);
 	assert_true(transactions_protects(&tx, 5, 1));
 }
