@@ -80,7 +80,7 @@ static void add_model_limits(struct result *result, const struct library_table *
 			snprintf(
 				text, sizeof(text),
 				"--lib-model: no function of library %.200s is in the program, or they "
-				"were inlined",
+				"are static or inlined",
 				library_text(table, table->library[i].glob));
 			result_limit(result, text);
 		}
@@ -89,9 +89,10 @@ static void add_model_limits(struct result *result, const struct library_table *
 
 		if (function->shipped || function->found || !any_found(table, function->library))
 			continue;
-		snprintf(text, sizeof(text),
-			 "--lib-model: the function %.200s is not in the program, or was inlined",
-			 library_text(table, function->name));
+		snprintf(
+			text, sizeof(text),
+			"--lib-model: the function %.200s is not in the program, or is static or inlined",
+			library_text(table, function->name));
 		result_limit(result, text);
 	}
 }

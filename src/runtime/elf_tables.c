@@ -101,3 +101,15 @@ uintptr_t elf_find_function(uintptr_t bias, const struct elf_tables *tables, con
 	}
 	return address;
 }
+
+bool elf_contains(const struct dl_phdr_info *info, uintptr_t address)
+{
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *header = &info->dlpi_phdr[i];
+
+		if (header->p_type == PT_LOAD &&
+		    address - (info->dlpi_addr + header->p_vaddr) < header->p_memsz)
+			return true;
+	}
+	return false;
+}

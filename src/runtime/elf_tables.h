@@ -21,6 +21,10 @@ struct elf_tables {
 bool elf_read_tables(const struct dl_phdr_info *info, struct elf_tables *tables)
 	__attribute__((visibility("hidden")));
 
+/* Does the address lie in the loaded object? */
+bool elf_contains(const struct dl_phdr_info *info, uintptr_t address)
+	__attribute__((visibility("hidden")));
+
 /* The address of a function that the object defines, in its default version; 0 if it does not. */
 uintptr_t elf_find_function(uintptr_t bias, const struct elf_tables *tables, const char *name)
 	__attribute__((visibility("hidden")));

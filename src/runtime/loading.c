@@ -22,18 +22,12 @@ static int find_caller(struct dl_phdr_info *info, size_t size, void *argument)
 	struct elf_tables tables;
 
 	(void)size;
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *header = &info->dlpi_phdr[i];
-
-		if (header->p_type != PT_LOAD ||
-		    caller->address - (info->dlpi_addr + header->p_vaddr) >= header->p_memsz)
-			continue;
-		caller->object = info->dlpi_name;
-		if (elf_read_tables(info, &tables))
-			caller->path = tables.path;
-		return 1;
-	}
-	return 0;
+	if (!elf_contains(info, caller->address))
+		return 0;
+	caller->object = info->dlpi_name;
+	if (elf_read_tables(info, &tables))
+		caller->path = tables.path;
+	return 1;
 }
 
 /* The directory of an object, for $ORIGIN. */
@@ -122,7 +116,7 @@ static bool is_in_library_path(const char *name, char *path)
  */
 static const char *find_file(const char *name, const struct frame *frame, char *path)
 {
-	struct caller caller = { .address = frame->return_address };
+	struct caller caller = { .address = frame->return_address, .object = "" };
 
 	if (!name || (strchr(name, '/') && !strchr(name, '$')))
 		return name;

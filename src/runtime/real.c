@@ -17,18 +17,6 @@ struct search {
 	void *result;
 };
 
-static bool contains(const struct dl_phdr_info *info, uintptr_t address)
-{
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *header = &info->dlpi_phdr[i];
-
-		if (header->p_type == PT_LOAD &&
-		    address - (info->dlpi_addr + header->p_vaddr) < header->p_memsz)
-			return true;
-	}
-	return false;
-}
-
 static int visit(struct dl_phdr_info *info, size_t size, void *argument)
 {
 	struct search *search = argument;
@@ -36,7 +24,7 @@ static int visit(struct dl_phdr_info *info, size_t size, void *argument)
 
 	(void)size;
 	if (!search->past_it) {
-		search->past_it = contains(info, search->after);
+		search->past_it = elf_contains(info, search->after);
 		return 0;
 	}
 	if (!elf_read_tables(info, &tables))
