@@ -42,6 +42,7 @@ static void listen_to_all(struct session *session, FILE *trace, bool plugins)
 
 	if (plugins && !plugins_start(session)) {
 		session->stream.on = 0;
+		session->listening &= ~SESSION_STREAMS;
 		say(NO_MEMORY);
 		return;
 	}
@@ -88,6 +89,7 @@ bool listener_start(struct session *session, const char *trace, bool plugins)
 	channel = ends[0];
 	session->stream.reader = process;
 	session->stream.on = 1;
+	session->listening |= SESSION_STREAMS;
 	return true;
 }
 

@@ -28,8 +28,8 @@ static const struct verb {
 	{ "tx-commit", LIBRARY_TX_COMMIT, 0, 0, 0, "tx-commit" },
 	{ "tx-abort", LIBRARY_TX_ABORT, 0, 0, 0, "tx-abort" },
 	{ "tx-end", LIBRARY_TX_END, 0, 0, 0, "tx-end" },
-	{ "alloc", LIBRARY_ALLOC, 2, 2, LIBRARY_NO_FLUSH | LIBRARY_ATOMIC,
-	  "alloc ADDRESS SIZE [no-flush] [atomic]" },
+	{ "alloc", LIBRARY_ALLOC, 2, 2, LIBRARY_NO_FLUSH | LIBRARY_ATOMIC | LIBRARY_FILLED,
+	  "alloc ADDRESS SIZE [no-flush] [atomic] [filled]" },
 	{ "free", LIBRARY_FREE, 1, 2, 0, "free ADDRESS [SIZE]" },
 	{ "reserve", LIBRARY_RESERVE, 3, 3, 0, "reserve ADDRESS SIZE ACTION" },
 	{ "defer-free", LIBRARY_DEFER_FREE, 3, 3, 0, "defer-free ADDRESS SIZE ACTION" },
@@ -50,6 +50,7 @@ static const struct {
 	{ "no-flush", LIBRARY_NO_FLUSH },
 	{ "no-snapshot", LIBRARY_NO_SNAPSHOT },
 	{ "atomic", LIBRARY_ATOMIC },
+	{ "filled", LIBRARY_FILLED },
 	{ "pages", LIBRARY_PAGES },
 	{ "own", LIBRARY_OWN },
 };

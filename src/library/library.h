@@ -58,6 +58,7 @@ enum library_option {
 	LIBRARY_FULL = 1 << 1,        /* fence: orders loads as well, is never redundant */
 	LIBRARY_NO_FLUSH = 1 << 2,    /* tx-add, alloc: the commit does not flush it */
 	LIBRARY_NO_SNAPSHOT = 1 << 3, /* tx-add: may be written, will not be restored */
+	LIBRARY_FILLED = 1 << 7,      /* alloc: the library sets the content */
 	LIBRARY_ATOMIC = 1 << 4,      /* alloc: at once, whatever becomes of the transaction */
 	LIBRARY_PAGES = 1 << 5,       /* durable: from the start of the first page */
 	LIBRARY_OWN = 1 << 6,         /* store: no matter for transactions */

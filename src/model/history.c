@@ -111,6 +111,7 @@ struct settling {
 	uint32_t count;
 	uint32_t *done; /* of each line, how many parts from its start on are settled */
 	bool stored;    /* since the last crash point */
+	unsigned quiet; /* how many times */
 };
 
 static uint32_t line_index(const struct history *h, uint64_t address)
@@ -233,7 +234,7 @@ static bool fence(struct settling *s, uint16_t thread, uint32_t now)
 /* A crash point before an event that makes something certain, if something was stored since. */
 static void note_crash_point(struct settling *s, uint32_t now, bool shrinks)
 {
-	if (!shrinks || !s->stored)
+	if (!shrinks || !s->stored || s->quiet)
 		return;
 	s->h->crash[s->h->crashes++] = now;
 	s->stored = false;
@@ -248,7 +249,9 @@ static void take_event(struct settling *s, uint32_t now)
 	switch (event->kind) {
 	case HISTORY_STORE:
 		/* An instantly durable store is a step of its own: the state before it counts. */
-		note_crash_point(s, now, event->flags & HISTORY_FOREIGN);
+		note_crash_point(s, now,
+				 (event->flags & (HISTORY_FOREIGN | HISTORY_JOINED)) ==
+					 HISTORY_FOREIGN);
 		s->stored = true;
 		if (event->flags & HISTORY_NONTEMPORAL)
 			for (uint64_t at = line_of(event->address);
@@ -268,6 +271,21 @@ static void take_event(struct settling *s, uint32_t now)
 	case HISTORY_PERSIST:
 		shrinks = settle_range(s, event, now);
 		break;
+	case HISTORY_WORLD:
+		note_crash_point(s, now, !(event->flags & HISTORY_JOINED));
+		s->stored = true;
+		return;
+	case HISTORY_CRASH:
+		s->stored = true;
+		note_crash_point(s, now, true);
+		s->stored = true;
+		return;
+	case HISTORY_QUIET:
+		s->quiet++;
+		return;
+	case HISTORY_LOUD:
+		s->quiet -= s->quiet > 0;
+		return;
 	default:
 		return;
 	}
@@ -353,31 +371,47 @@ static enum certainty certainty(const struct history_part *part, uint32_t crash)
 	return part->settled < crash ? CERTAIN : UNCERTAIN;
 }
 
-bool history_is_certain(const struct history *h, const struct history_line *line, uint32_t crash)
+void history_advance(const struct history *h, struct history_window *w, uint32_t crash)
 {
-	/* From the newest on: before an ordinary store that is certain, all ordinary ones are. */
-	for (uint32_t i = line->parts; i-- > 0;) {
-		const struct history_part *part = &h->part[line->first + i];
-		enum certainty how = certainty(part, crash);
+	const struct history_part *part = &h->part[w->line->first];
 
-		if (how == UNCERTAIN)
-			return false;
-		if (how == CERTAIN && !line->special)
-			return true;
-	}
-	return true;
+	while (w->from < w->line->parts && certainty(&part[w->from], crash) == CERTAIN)
+		w->from++;
+	if (w->to < w->from)
+		w->to = w->from;
+	while (w->to < w->line->parts && part[w->to].event < crash)
+		w->to++;
 }
 
-void history_versions(const struct history *h, const struct history_line *line, uint32_t crash,
+static void apply(const struct history *h, const struct history_line *line,
+		  const struct history_part *part, unsigned char content[HISTORY_LINE_SIZE])
+{
+	const struct history_event *event = &h->event[part->event];
+
+	for (uint64_t bytes = part->bytes; bytes; bytes &= bytes - 1) {
+		unsigned at = __builtin_ctzll(bytes);
+
+		content[at] = h->data[event->data + line->address + at - event->address];
+	}
+}
+
+void history_apply(const struct history *h, const struct history_line *line, uint32_t first,
+		   uint32_t last, unsigned char content[HISTORY_LINE_SIZE])
+{
+	for (uint32_t i = first; i < last; i++)
+		apply(h, line, &h->part[line->first + i], content);
+}
+
+void history_versions(const struct history *h, const struct history_window *window, uint32_t crash,
 		      struct history_versions *v)
 {
 	uint64_t all;
 
-	v->line = line;
+	v->window = *window;
 	v->crash = crash;
 	v->ordinary = v->loose = v->count = 0;
-	for (uint32_t i = 0; i < line->parts; i++) {
-		const struct history_part *part = &h->part[line->first + i];
+	for (uint32_t i = window->from; i < window->to; i++) {
+		const struct history_part *part = &h->part[window->line->first + i];
 
 		if (certainty(part, crash) != UNCERTAIN)
 			continue;
@@ -398,25 +432,27 @@ void history_versions(const struct history *h, const struct history_line *line, 
 			v->version[v->count++] = (struct history_version){ stores, loose };
 }
 
-/* A walk over the parts that a version has, in order. */
+/* A walk over the parts that a version has, in order, from the window's start on. */
 struct walk {
 	uint32_t next, ordinary, loose;
 };
 
-static const struct history_part *next_part(const struct history *h,
-					    const struct history_versions *v,
-					    const struct history_version *version,
-					    struct walk *walk)
+static struct walk start_walk(const struct history_versions *v)
 {
-	while (walk->next < v->line->parts) {
-		const struct history_part *part = &h->part[v->line->first + walk->next++];
-		enum certainty how = certainty(part, v->crash);
+	return (struct walk){ .next = v->window.from };
+}
+
+/* The index of the next part; HISTORY_NEVER at the end. */
+static uint32_t next_part(const struct history *h, const struct history_versions *v,
+			  const struct history_version *version, struct walk *walk)
+{
+	while (walk->next < v->window.to) {
+		uint32_t index = walk->next++;
+		const struct history_part *part = &h->part[v->window.line->first + index];
 		bool there;
 
-		if (how == ABSENT)
-			return NULL; /* and so are all later ones */
-		if (how == CERTAIN)
-			return part;
+		if (certainty(part, v->crash) == CERTAIN)
+			return index;
 		if (is_loose(h, part))
 			there = walk->loose < 32 ? version->loose >> walk->loose & 1
 						 : version->loose != 0;
@@ -427,37 +463,53 @@ static const struct history_part *next_part(const struct history *h,
 		else
 			walk->ordinary++;
 		if (there)
-			return part;
+			return index;
 	}
-	return NULL;
+	return HISTORY_NEVER;
 }
 
 void history_content(const struct history *h, const struct history_versions *v, uint32_t version,
 		     unsigned char content[HISTORY_LINE_SIZE])
 {
-	const struct history_part *part;
-	struct walk walk = { 0 };
+	const struct history_line *line = v->window.line;
+	struct walk walk = start_walk(v);
+	uint32_t index;
 
-	while ((part = next_part(h, v, &v->version[version], &walk))) {
-		const struct history_event *event = &h->event[part->event];
-
-		for (uint64_t bytes = part->bytes; bytes; bytes &= bytes - 1) {
-			unsigned at = __builtin_ctzll(bytes);
-
-			content[at] = h->data[event->data + v->line->address + at - event->address];
-		}
-	}
+	while ((index = next_part(h, v, &v->version[version], &walk)) != HISTORY_NEVER)
+		apply(h, line, &h->part[line->first + index], content);
 }
 
-uint32_t history_writer(const struct history *h, const struct history_versions *v, uint32_t version,
-			unsigned byte)
+void history_writers(const struct history *h, const struct history_versions *v, uint32_t version,
+		     uint32_t writer[HISTORY_LINE_SIZE])
 {
-	const struct history_part *part;
-	uint32_t writer = HISTORY_NEVER;
-	struct walk walk = { 0 };
+	const struct history_line *line = v->window.line;
+	struct walk walk = start_walk(v);
+	uint32_t index;
 
-	while ((part = next_part(h, v, &v->version[version], &walk)))
-		if (part->bytes >> byte & 1)
-			writer = part->event;
-	return writer;
+	for (unsigned i = 0; i < HISTORY_LINE_SIZE; i++)
+		writer[i] = HISTORY_NEVER;
+	while ((index = next_part(h, v, &v->version[version], &walk)) != HISTORY_NEVER)
+		for (uint64_t bytes = h->part[line->first + index].bytes; bytes; bytes &= bytes - 1)
+			writer[__builtin_ctzll(bytes)] = index;
+}
+
+bool history_has(const struct history *h, const struct history_versions *v,
+		 const struct history_version *version, uint32_t part)
+{
+	struct walk walk = start_walk(v);
+	uint32_t index;
+
+	do
+		index = next_part(h, v, version, &walk);
+	while (index < part);
+	return index == part;
+}
+
+uint32_t history_last_writer(const struct history *h, const struct history_line *line, uint32_t end,
+			     unsigned byte)
+{
+	while (end-- > 0)
+		if (h->part[line->first + end].bytes >> byte & 1)
+			return end;
+	return HISTORY_NEVER;
 }

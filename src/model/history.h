@@ -29,7 +29,13 @@ enum history_kind {
 	HISTORY_ORDERED, /* clflush */
 	HISTORY_FENCE,
 	HISTORY_PERSIST, /* msync and the like: the range is durable at once */
-	HISTORY_OTHER,   /* nothing that memory is about */
+	HISTORY_WORLD,   /* a change outside of memory (a file), durable at once */
+	HISTORY_CRASH,   /* the program asks for a crash point here */
+	HISTORY_QUIET,   /* no crash points from here on … */
+	HISTORY_LOUD,    /* … up to here; they nest */
+	HISTORY_ALLOC,   /* a new object; only stores from event number `data` on are its content */
+	HISTORY_PROTECT, /* a transaction will restore the range if it does not commit */
+	HISTORY_RELEASE, /* … and is over, for this thread */
 };
 
 enum history_flag {
@@ -37,6 +43,8 @@ enum history_flag {
 	HISTORY_ATOMIC = 2,  /* a source-level atomic store of at most 8 bytes */
 	HISTORY_FOREIGN = 4, /* by code that is not seen: trusted, durable at once */
 	HISTORY_SINGLE = 8,  /* reaches a line as a whole, however large: movdir64b, cmpxchg16b */
+	HISTORY_JOINED = 16, /* belongs to the event before it: no crash in between */
+	HISTORY_LIBRARY = 32, /* by the code of a library that has transactions */
 };
 
 struct history_event {
@@ -82,6 +90,28 @@ const struct history_line *history_find(const struct history *history, uint64_t 
 
 /* ---- what one line can hold after a crash ---- */
 
+/*
+ * The stores to a line that matter at a crash: all before `from` are certain, those from `to` on
+ * have not happened. Both only move forward with the crash.
+ */
+struct history_window {
+	const struct history_line *line;
+	uint32_t from, to;
+};
+
+/* Moves the window on to this crash. */
+void history_advance(const struct history *history, struct history_window *window, uint32_t crash);
+
+/* Is there only one possibility? */
+static inline bool history_is_certain(const struct history_window *window)
+{
+	return window->from == window->to;
+}
+
+/* Puts the parts [first, last) of a line into its content, in order. */
+void history_apply(const struct history *history, const struct history_line *line, uint32_t first,
+		   uint32_t last, unsigned char content[HISTORY_LINE_SIZE]);
+
 /* One possibility: how many of the uncertain ordinary stores are there, and which loose ones. */
 struct history_version {
 	uint32_t stores;
@@ -89,7 +119,7 @@ struct history_version {
 };
 
 struct history_versions {
-	const struct history_line *line;
+	struct history_window window;
 	uint32_t crash;
 	uint32_t count;    /* of versions; 1: the line is certain */
 	uint32_t ordinary; /* uncertain ordinary stores */
@@ -98,22 +128,29 @@ struct history_versions {
 	struct history_version version[HISTORY_VERSIONS];
 };
 
-void history_versions(const struct history *history, const struct history_line *line,
+void history_versions(const struct history *history, const struct history_window *window,
 		      uint32_t crash, struct history_versions *versions);
 
-/* Is there only one possibility? Cheaper than to list them. */
-bool history_is_certain(const struct history *history, const struct history_line *line,
-			uint32_t crash);
-
 /*
- * Puts the content of a version into `content`, which holds the line as it was before the first
- * event.
+ * Puts the content of a version into `content`, which holds the line with all that is certain:
+ * the parts before window.from.
  */
 void history_content(const struct history *history, const struct history_versions *versions,
 		     uint32_t version, unsigned char content[HISTORY_LINE_SIZE]);
 
-/* The event that wrote this byte last in a version; HISTORY_NEVER if it is as before the first. */
-uint32_t history_writer(const struct history *history, const struct history_versions *versions,
-			uint32_t version, unsigned byte);
+/*
+ * The part that wrote each of the line's bytes last in a version; HISTORY_NEVER where none from
+ * window.from on did.
+ */
+void history_writers(const struct history *history, const struct history_versions *versions,
+		     uint32_t version, uint32_t writer[HISTORY_LINE_SIZE]);
+
+/* Is this part in the version? */
+bool history_has(const struct history *history, const struct history_versions *versions,
+		 const struct history_version *version, uint32_t part);
+
+/* The last part before `end` that wrote the byte; HISTORY_NEVER if none did. */
+uint32_t history_last_writer(const struct history *history, const struct history_line *line,
+			     uint32_t end, unsigned byte);
 
 #endif

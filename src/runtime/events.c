@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Events on ranges of any size, for library functions and system calls. */
+#include "runtime/execution.h"
 #include "runtime/hooks.h"
 
 /*
@@ -26,7 +27,13 @@ static bool is_by_trusted_library(const struct frame *frame)
 
 void event_load(const void *p, size_t size, const struct frame *frame)
 {
-	if (!runtime_wants_loads || !touches_window(p, size) || is_by_trusted_library(frame))
+	if (!runtime_wants_loads || !touches_window(p, size))
+		return;
+	if (runtime_recovers) {
+		recovery_load(p, size, READ_BULK, frame);
+		return;
+	}
+	if (is_by_trusted_library(frame))
 		return;
 	while (size) {
 		size_t part = size < PERDURE_SIZE_MASK ? size : PERDURE_SIZE_MASK;
@@ -85,13 +92,16 @@ static void note_foreign(const struct frame *frame)
 static void write_lines(char *to, size_t n, const struct content *content, uint32_t flags,
 			const struct frame *frame)
 {
-	bool followed = runtime_involved && is_followed(to) && !is_by_trusted_library(frame);
+	bool followed = runtime_involved && is_followed(to) && !runtime_recovers &&
+			!is_by_trusted_library(frame);
 	struct session_thread *thread = followed ? thread_enter() : NULL;
 	bool nontemporal = flags & PERDURE_NONTEMPORAL;
 	uint32_t stack;
 
 	if (!thread) {
 		write_part(to, content, 0, n);
+		if (runtime_recovers)
+			recovery_stored(to, n);
 		return;
 	}
 	stack = stack_capture(frame);
@@ -113,7 +123,7 @@ static void write_lines(char *to, size_t n, const struct content *content, uint3
 		__perdure_inline.pending = 1;
 	if (runtime_thread.judges && !runtime_thread.own_store)
 		judge_store(thread, to, n, content->place, stack, frame);
-	if (runtime_session->stream.on)
+	if (runtime_session->listening)
 		tell_event(thread, PERDURE_EVENT_STORE, flags, to, n, stack, content->place);
 	thread_leave();
 }
@@ -172,7 +182,8 @@ void event_fill(void *to, int byte, size_t n, const char *place, const struct fr
 
 void event_volatile(void *p, size_t size)
 {
-	struct session_thread *thread = touches_window(p, size) ? thread_enter() : NULL;
+	struct session_thread *thread =
+		touches_window(p, size) && !runtime_recovers ? thread_enter() : NULL;
 
 	if (!thread)
 		return;
@@ -193,7 +204,8 @@ void event_flush(const void *p, size_t size, enum perdure_flush kind, const stru
 
 void event_fence(enum perdure_fence kind, const struct frame *frame)
 {
-	if (kind == PERDURE_RMW_FENCE && !__perdure_inline.pending && !runtime_wants_loads) {
+	if (kind == PERDURE_RMW_FENCE && !__perdure_inline.pending &&
+	    (!runtime_wants_loads || runtime_recovers)) {
 		__perdure_inline.stored = 1;
 		return;
 	}
@@ -202,7 +214,7 @@ void event_fence(enum perdure_fence kind, const struct frame *frame)
 
 void event_persist(const void *p, size_t size, const struct frame *frame)
 {
-	struct session_thread *thread = thread_enter();
+	struct session_thread *thread = runtime_recovers ? NULL : thread_enter();
 	uint32_t stack;
 
 	if (!thread)

@@ -5,7 +5,7 @@
  * PM is what the user names with --pm, what lies on a DAX file system or device, and what the
  * program maps with MAP_SYNC (libpmem and libpmem2 do that for every file they map).
  */
-#include "runtime/runtime.h"
+#include "runtime/execution.h"
 
 #include <fcntl.h>
 #include <fnmatch.h>
@@ -63,8 +63,15 @@ static bool matches_any_glob(const char *path)
 
 static bool path_of(int fd, char *path, size_t size)
 {
+	const char *copied = world_path_of(fd);
 	char link[64];
 	ssize_t length;
+
+	if (copied) {
+		strncpy(path, copied, size - 1);
+		path[size - 1] = 0;
+		return true;
+	}
 
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	length = readlink(link, path, size - 1);
@@ -202,6 +209,7 @@ static struct session_file *add(struct session *session, int fd, const struct st
 	file->inode = status->st_ino;
 	file->used = 0;
 	file->unjudged = false;
+	file->world = world_file_of(fd);
 	path_of(fd, file->path, SESSION_PATH);
 	return file;
 }
@@ -216,8 +224,13 @@ static void rename_reused(struct session *session, struct session_file *file, in
 		strcpy(file->path, path);
 }
 
-static struct session_file *find(struct session *session, const struct stat *status)
+static struct session_file *find(struct session *session, int fd, const struct stat *status)
 {
+	uint32_t world = world_file_of(fd);
+
+	for (uint32_t i = 0; world && i < session->files; i++)
+		if (session->file[i].world == world)
+			return &session->file[i];
 	for (uint32_t i = 0; i < session->files; i++)
 		if (session->file[i].inode == status->st_ino &&
 		    session->file[i].device == status->st_dev && !session->file[i].heap)
@@ -235,7 +248,7 @@ struct session_file *files_find(int fd, uint64_t size)
 	if (fstat(fd, &status) < 0)
 		return NULL;
 	locked = spin_lock(&session->lock, thread_owner());
-	file = find(session, &status);
+	file = find(session, fd, &status);
 	rename_reused(session, file, fd);
 	if (file && file->reserved < size && !has_ranges(session, file - session->file)) {
 		file->inode = 0; /* outgrown, and not in use: start again elsewhere */
@@ -259,7 +272,7 @@ void files_place(int fd, uint64_t base, uint64_t size)
 	if (fstat(fd, &status) < 0)
 		return;
 	locked = spin_lock(&session->lock, thread_owner());
-	file = find(session, &status);
+	file = find(session, fd, &status);
 	if (file && file->base != base && !has_ranges(session, file - session->file)) {
 		file->inode = 0;
 		file = NULL;
@@ -271,6 +284,7 @@ void files_place(int fd, uint64_t base, uint64_t size)
 			.inode = status.st_ino,
 			.base = base,
 			.reserved = size,
+			.world = world_file_of(fd),
 		};
 		path_of(fd, file->path, SESSION_PATH);
 	}

@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "runtime/execution.h"
 #include "runtime/library.h"
 
 HIDDEN uint8_t runtime_wants_loads;
@@ -27,7 +28,10 @@ void tell_event(const struct session_thread *thread, enum perdure_event_kind kin
 		.place = place ? places_add(place) : 0,
 	};
 
-	stream_write(&runtime_session->stream, &event, process_is_gone);
+	if (runtime_logs)
+		log_told(&event);
+	if (runtime_session->stream.on)
+		stream_write(&runtime_session->stream, &event, process_is_gone);
 }
 
 /* Instrumented code never runs inside a hook, except in a signal handler that interrupted one. */
@@ -41,8 +45,14 @@ static void note_skipped(void)
 
 void hook_load(const void *p, uint32_t descriptor, const struct frame *frame)
 {
-	struct session_thread *thread = is_trusted(frame) ? NULL : thread_enter();
+	struct session_thread *thread;
 
+	if (runtime_recovers) {
+		recovery_load(p, descriptor & PERDURE_SIZE_MASK,
+			      descriptor & PERDURE_BULK ? READ_BULK : 0, frame);
+		return;
+	}
+	thread = is_trusted(frame) ? NULL : thread_enter();
 	if (!thread)
 		return;
 	thread->loads++;
@@ -81,6 +91,11 @@ void hook_store(void *p, uint64_t value, uint32_t descriptor, const char *place,
 	uint32_t stack;
 	bool followed;
 
+	if (runtime_recovers) {
+		store_value(p, value, size);
+		recovery_stored(p, size);
+		return;
+	}
 	/* A bad address faults here, outside any lock; what is mapped is not worth a look. */
 	if (!window_has(p, size))
 		*(volatile char *)p;
@@ -114,7 +129,7 @@ void hook_store(void *p, uint64_t value, uint32_t descriptor, const char *place,
 		__perdure_inline.pending = 1;
 	if (runtime_thread.judges)
 		judge_store(thread, p, size, place, stack, frame);
-	if (runtime_session->stream.on)
+	if (runtime_session->listening)
 		tell_event(thread, PERDURE_EVENT_STORE, descriptor & ~PERDURE_SIZE_MASK, p, size,
 			   stack, place);
 	thread_leave();
@@ -173,6 +188,11 @@ void hook_write_begin(void *p, uint64_t size, uint32_t descriptor, const struct 
 	struct session_thread *thread;
 	struct open_write *write;
 
+	if (runtime_recovers) {
+		if (descriptor & (PERDURE_RMW | PERDURE_IF_CHANGED) && in_window(p))
+			recovery_load(p, size, 0, frame);
+		return;
+	}
 	if (descriptor & PERDURE_RMW)
 		event_fence(PERDURE_RMW_FENCE, frame);
 	if (!in_window(p) || !is_followed(p) || is_trusted(frame) || !size ||
@@ -232,6 +252,8 @@ void hook_write_end(void *p, uint64_t size, uint32_t descriptor, uint32_t done, 
 	struct open_write write;
 	uint32_t stack;
 
+	if (runtime_recovers && done && in_window(p))
+		recovery_stored(p, size);
 	if (!in_window(p) || !open_writes.count)
 		return;
 	write = open_writes.write[open_writes.count - 1];
@@ -252,7 +274,7 @@ void hook_write_end(void *p, uint64_t size, uint32_t descriptor, uint32_t done, 
 	}
 	if (done && runtime_thread.judges)
 		judge_store(thread, p, size, place, stack, frame);
-	if (runtime_session->stream.on)
+	if (runtime_session->listening)
 		tell_event(thread, done ? PERDURE_EVENT_STORE : PERDURE_EVENT_FAILED_CAS,
 			   descriptor & ~PERDURE_SIZE_MASK, p, size, stack, place);
 	if (!open_writes.count)
@@ -299,7 +321,7 @@ void hook_lanes(void *p, uint64_t element, uint64_t mask, uint32_t flags, const 
 
 void hook_flush(const void *p, uint32_t kind, const struct frame *frame)
 {
-	bool followed = is_followed(p) && !is_trusted(frame);
+	bool followed = is_followed(p) && !is_trusted(frame) && !runtime_recovers;
 	struct session_thread *thread = followed ? thread_enter() : NULL;
 	uint32_t stack;
 
@@ -326,7 +348,7 @@ void hook_fence(uint32_t kind, const struct frame *frame)
 
 	if (kind >= PERDURE_THREAD_FENCE_ACQUIRE && !(runtime_session && runtime_wants_loads))
 		return;
-	thread = thread_enter();
+	thread = runtime_recovers ? NULL : thread_enter();
 	if (!thread)
 		return;
 	stack = stack_capture(frame);

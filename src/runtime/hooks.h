@@ -30,7 +30,7 @@ HIDDEN void tell_event(const struct session_thread *thread, enum perdure_event_k
 static inline void tell(const struct session_thread *thread, enum perdure_event_kind kind,
 			uint32_t detail, const void *p, uint64_t size, uint32_t stack)
 {
-	if (__builtin_expect(runtime_session->stream.on, 0))
+	if (__builtin_expect(runtime_session->listening, 0))
 		tell_event(thread, kind, detail, p, size, stack, NULL);
 }
 

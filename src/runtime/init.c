@@ -12,6 +12,7 @@
 #include "checkers/checkers.h"
 #include "heap/heap.h"
 #include "model/spin.h"
+#include "runtime/execution.h"
 #include "runtime/hooks.h"
 #include "runtime/library.h"
 
@@ -19,6 +20,7 @@ struct session *runtime_session;
 uint32_t runtime_image;
 bool runtime_involved;
 bool runtime_has_sanitizer;
+bool runtime_is_zygote;
 uintptr_t runtime_pm_end = UINTPTR_MAX;
 
 /* The entry of a forked child that has ended, which nothing refers to; otherwise a new one. */
@@ -69,8 +71,10 @@ static uint32_t image_of_child(uint32_t parent, pid_t pid)
 
 static void after_fork_in_child(void)
 {
-	if (!runtime_session)
+	if (!runtime_session || runtime_is_zygote)
 		return;
+	if (runtime_recovers)
+		execution_note_input(INPUT_PROCESSES);
 	thread_after_fork();
 	runtime_pm_end = HEAP_BASE;
 	runtime_image = image_of_child(runtime_image, getpid());
@@ -85,7 +89,7 @@ PUBLIC pid_t fork(void)
 				runtime_session->ranges > SESSION_RANGES / 2))
 		window_end_dead_images();
 	pid = REAL(fork)();
-	if (pid > 0 && runtime_session)
+	if (pid > 0 && runtime_session && !runtime_recovers)
 		image_of_child(runtime_image, pid);
 	return pid;
 }
@@ -93,6 +97,7 @@ PUBLIC pid_t fork(void)
 static void attach(const char *path)
 {
 	struct session *session = session_attach(path);
+	const char *execution = getenv(EXECUTION_VARIABLE);
 
 	if (!session) {
 		message("cannot join the analysis at %s: %s; this process is not observed", path,
@@ -106,7 +111,9 @@ static void attach(const char *path)
 	if (runtime_image > 0)
 		session->lines.concurrent = 1;
 	runtime_involved = modules_any_instrumented();
-	runtime_wants_loads = session->stream.on;
+	if (execution)
+		execution_join(atoi(execution));
+	runtime_wants_loads |= session->stream.on;
 	runtime_has_sanitizer = real_exists("__sanitizer_print_stack_trace");
 	if (runtime_involved) {
 		modules_update();
@@ -157,5 +164,6 @@ PUBLIC int __libc_start_main(int (*main_function)(int, char **, char **), int ar
 			     void *stack_end)
 {
 	program_main = main_function;
+	zygote_serve();
 	return REAL(__libc_start_main)(call_main, argc, argv, init, fini, rtld_fini, stack_end);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * System calls and stdio on buffers in PM: what they fill in is stored, what they send out is
- * loaded. Also open(), to know the names that --pm is matched with.
+ * loaded.
  */
 #include "runtime/format.h"
 
@@ -44,9 +44,6 @@
 #undef fwrite_unlocked
 #define POSITIVE(n) ((n) > 0 ? (size_t)(n) : 0)
 
-FILLS(ssize_t, read, (int fd, void *p, size_t n), (fd, p, n), p, POSITIVE(result))
-FILLS(ssize_t, pread, (int fd, void *p, size_t n, off_t o), (fd, p, n, o), p, POSITIVE(result))
-FILLS(ssize_t, pread64, (int fd, void *p, size_t n, off_t o), (fd, p, n, o), p, POSITIVE(result))
 FILLS(ssize_t, recv, (int fd, void *p, size_t n, int f), (fd, p, n, f), p,
       POSITIVE(result) < n ? POSITIVE(result) : n)
 FILLS(ssize_t, recvfrom,
@@ -63,11 +60,6 @@ FILLS(int, gettimeofday, (struct timeval * p, void *z), (p, z), p, result == 0 ?
 FILLS(time_t, time, (time_t p[]), (p), p, p ? sizeof(*p) : 0)
 FILLS(char *, getcwd, (char *p, size_t n), (p, n), p, result &&p ? strlen(p) + 1 : 0)
 FILLS(int, gethostname, (char *p, size_t n), (p, n), p, result == 0 ? strnlen(p, n) : 0)
-FILLS(int, stat, (const char *restrict path, struct stat *restrict p), (path, p), p,
-      result == 0 ? sizeof(*p) : 0)
-FILLS(int, lstat, (const char *restrict path, struct stat *restrict p), (path, p), p,
-      result == 0 ? sizeof(*p) : 0)
-FILLS(int, fstat, (int fd, struct stat *p), (fd, p), p, result == 0 ? sizeof(*p) : 0)
 FILLS(size_t, fread, (void *restrict p, size_t s, size_t n, FILE *restrict f), (p, s, n, f), p,
       result *s)
 FILLS(size_t, fread_unlocked, (void *restrict p, size_t s, size_t n, FILE *restrict f),
@@ -84,12 +76,7 @@ FILLS(struct tm *, localtime_r, (const time_t *restrict t, struct tm *restrict p
 
 FILLS(int, pipe, (int p[2]), (p), p, result == 0 ? 2 * sizeof(int) : 0)
 FILLS(int, uname, (struct utsname * p), (p), p, result == 0 ? sizeof(*p) : 0)
-FILLS(char *, realpath, (const char *restrict path, char *restrict p), (path, p), p,
-      result &&p ? strlen(p) + 1 : 0)
 
-READS(ssize_t, write, (int fd, const void *p, size_t n), (fd, p, n), p, n)
-READS(ssize_t, pwrite, (int fd, const void *p, size_t n, off_t o), (fd, p, n, o), p, n)
-READS(ssize_t, pwrite64, (int fd, const void *p, size_t n, off_t o), (fd, p, n, o), p, n)
 READS(ssize_t, send, (int fd, const void *p, size_t n, int f), (fd, p, n, f), p, n)
 READS(ssize_t, sendto,
       (int fd, const void *p, size_t n, int f, const struct sockaddr *a, socklen_t l),
@@ -423,52 +410,4 @@ PUBLIC char *__fgets_chk(char *p, size_t room, int n, FILE *file)
 
 	event_stored(p, result ? strlen(p) + 1 : 0, FRAME);
 	return result;
-}
-
-/* ---- open: names ---- */
-
-/* The mode argument is there only with O_CREAT or O_TMPFILE. */
-#define OPEN_MODE(flags, mode)                                                                     \
-	do {                                                                                       \
-		va_list arguments;                                                                 \
-		va_start(arguments, flags);                                                        \
-		if ((flags) & (O_CREAT | __O_TMPFILE))                                             \
-			mode = va_arg(arguments, mode_t);                                          \
-		va_end(arguments);                                                                 \
-	} while (0)
-
-#define OPENS(name)                                                                                \
-	PUBLIC int name(const char *path, int flags, ...)                                          \
-	{                                                                                          \
-		mode_t mode = 0;                                                                   \
-		int fd;                                                                            \
-		OPEN_MODE(flags, mode);                                                            \
-		fd = REAL(name)(path, flags, mode);                                                \
-		files_note_open(fd, path);                                                         \
-		return fd;                                                                         \
-	}                                                                                          \
-	struct ignore_semicolon
-#define OPENS_AT(name)                                                                             \
-	PUBLIC int name(int directory, const char *path, int flags, ...)                           \
-	{                                                                                          \
-		mode_t mode = 0;                                                                   \
-		int fd;                                                                            \
-		OPEN_MODE(flags, mode);                                                            \
-		fd = REAL(name)(directory, path, flags, mode);                                     \
-		files_note_open(fd, path);                                                         \
-		return fd;                                                                         \
-	}                                                                                          \
-	struct ignore_semicolon
-
-OPENS(open);
-OPENS(open64);
-OPENS_AT(openat);
-OPENS_AT(openat64);
-
-PUBLIC int creat(const char *path, mode_t mode)
-{
-	int fd = REAL(creat)(path, mode);
-
-	files_note_open(fd, path);
-	return fd;
 }

@@ -3,6 +3,7 @@
  * The start of threads, and jumps. What other thread functions order is said by library models;
  * the end of a thread orders nothing.
  */
+#include "runtime/execution.h"
 #include "runtime/library.h"
 
 #include <pthread.h>
@@ -32,6 +33,7 @@ PUBLIC int pthread_create(pthread_t *restrict thread, const pthread_attr_t *rest
 
 	if (!runtime_session)
 		return REAL(pthread_create)(thread, attributes, function, argument);
+	execution_note_input(INPUT_THREADS);
 	event_fence(PERDURE_RMW_FENCE, FRAME);
 	runtime_session->lines.concurrent = 1;
 	start = malloc(sizeof(*start));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a hooked library function does, told as events. */
+#include "runtime/execution.h"
 #include "runtime/library.h"
 
 #include <errno.h>
@@ -196,7 +197,12 @@ static void semantic_effect(const struct library_effect *effect, const uint64_t 
 		event_tx_end(!call->hook->instrumented, frame);
 		break;
 	case LIBRARY_ALLOC:
-		event_alloc(p, value[1], no_flush, effect->options & LIBRARY_ATOMIC, frame);
+		event_alloc(p, value[1],
+			    (no_flush ? PERDURE_TX_NO_FLUSH : 0) |
+				    (effect->options & LIBRARY_ATOMIC ? PERDURE_TX_ATOMIC : 0),
+			    frame);
+		if (runtime_logs && !(effect->options & LIBRARY_FILLED) && in_window(p))
+			log_alloc(p, value[1], call->logged, frame);
 		break;
 	case LIBRARY_FREE:
 		event_free(p, effect->values > 1 ? value[1] : 0, frame);
@@ -390,6 +396,33 @@ static uint64_t readable_words(const struct frame *frame)
 	return ((limit < end ? limit : end) - start) / sizeof(uint64_t);
 }
 
+/* A prebuilt library with transactions has its own data in PM. */
+static bool has_own_data(const struct library_call *call)
+{
+	return !call->hook->instrumented &&
+	       runtime_session->library.library[call->hook->function->library].transactional;
+}
+
+static void watch_foreign(const struct library_call *call)
+{
+	if (!runtime_execution || !has_own_data(call))
+		return;
+	if (runtime_logs)
+		foreign_compare();
+	else
+		execution_note_input(INPUT_FOREIGN);
+}
+
+/* The end of a transaction writes back what the program stored before it lets go of its log. */
+static bool is_commit(const struct library_call *call)
+{
+	for (unsigned i = 0; i < call->hook->function->effects; i++)
+		if (effect_at(call, i)->verb == LIBRARY_TX_COMMIT ||
+		    effect_at(call, i)->verb == LIBRARY_TX_END)
+			return true;
+	return false;
+}
+
 HIDDEN void *library_before(struct library_call *call, uint32_t index, const struct frame *frame);
 HIDDEN void library_after(struct library_call *call);
 
@@ -409,6 +442,9 @@ void *library_before(struct library_call *call, uint32_t index, const struct fra
 		!hook->instrumented && frame->return_address - hook->low < hook->high - hook->low;
 	if (call->passive)
 		return hook->real;
+	if (runtime_execution)
+		watch_foreign(call);
+	call->logged = runtime_logs ? runtime_session->executions.log.events : 0;
 	drop_left(&runtime_thread, frame);
 	call->next = 0;
 	at = find_call(call);
@@ -433,8 +469,12 @@ void library_after(struct library_call *call)
 	if (call->passive)
 		return;
 	drop_left(&runtime_thread, call->frame);
+	if (runtime_execution && !is_commit(call))
+		watch_foreign(call);
 	perform_waiting(call);
 	for (; call->next < call->hook->function->effects; call->next++)
 		perform(effect_at(call, call->next), call, false);
+	if (runtime_execution && is_commit(call))
+		watch_foreign(call);
 	errno = saved_errno;
 }

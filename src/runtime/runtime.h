@@ -52,6 +52,7 @@ extern HIDDEN struct session *runtime_session; /* null: idle */
 extern HIDDEN uint32_t runtime_image;          /* index of this process's image */
 extern HIDDEN bool runtime_involved;           /* some code here was built with perdure-cc */
 extern HIDDEN bool runtime_has_sanitizer;      /* its interceptors stand before ours */
+extern HIDDEN bool runtime_is_zygote;          /* forks executions, and is none */
 
 extern __thread struct perdure_inline __perdure_inline
 	__attribute__((tls_model("initial-exec"), visibility("default")));
@@ -128,6 +129,8 @@ static inline bool is_followed(const void *p)
 HIDDEN void stack_init(void);
 /* The number of the call stack whose innermost frame is `frame`'s return address. */
 HIDDEN uint32_t stack_capture(const struct frame *frame);
+/* The call stack of what a signal interrupted at this instruction. */
+HIDDEN uint32_t stack_capture_at(uintptr_t pc);
 
 /* main and thread start functions are called from here, which tells stack_capture where to end. */
 HIDDEN int stack_call_main(int (*main_function)(int, char **, char **), int argc, char **argv,
@@ -206,8 +209,7 @@ HIDDEN void event_tx_add(const void *p, size_t size, uint32_t flags, const struc
 /* `prebuilt`: what the library flushes meanwhile is not seen, so it is assumed. */
 HIDDEN void event_tx_finish(bool commit, bool prebuilt, const struct frame *frame);
 HIDDEN void event_tx_end(bool prebuilt, const struct frame *frame);
-HIDDEN void event_alloc(const void *p, size_t size, bool no_flush, bool atomic,
-			const struct frame *frame);
+HIDDEN void event_alloc(const void *p, size_t size, uint32_t flags, const struct frame *frame);
 HIDDEN void event_free(const void *p, size_t size, const struct frame *frame);
 /* Actions, known by the address of the program's record: prepared, published or cancelled. */
 HIDDEN void event_reserve(const void *p, size_t size, uint64_t key, bool frees,

@@ -207,23 +207,39 @@ static void walk_unwind(struct walk *walk)
 		*walk = better;
 }
 
-uint32_t stack_capture(const struct frame *frame)
+static uint32_t keep(struct walk *walk)
 {
-	struct walk walk;
 	uint32_t number;
 	bool added;
 
-	walk_frames(&walk, frame);
-	if (!walk.complete || walk.handler)
-		walk_unwind(&walk);
-	walk_finish(&walk);
+	walk_finish(walk);
 	number = stacks_add(&runtime_session->stacks, &runtime_thread.shared->stacks,
-			    modules_image(), walk.pc, walk.depth, &added);
+			    modules_image(), walk->pc, walk->depth, &added);
 	if (added)
-		for (uint32_t i = 0; i < walk.depth; i++)
-			if (!modules_known(walk.pc[i])) {
+		for (uint32_t i = 0; i < walk->depth; i++)
+			if (!modules_known(walk->pc[i])) {
 				modules_update();
 				break;
 			}
 	return number;
+}
+
+uint32_t stack_capture(const struct frame *frame)
+{
+	struct walk walk;
+
+	walk_frames(&walk, frame);
+	if (!walk.complete || walk.handler)
+		walk_unwind(&walk);
+	return keep(&walk);
+}
+
+/* Frames are named by return addresses: one behind the instruction. */
+uint32_t stack_capture_at(uintptr_t pc)
+{
+	struct walk walk = { .pc[0] = pc, .depth = 1 };
+
+	walk_unwind(&walk);
+	walk.pc[0]++;
+	return keep(&walk);
 }

@@ -6,10 +6,12 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "model/spin.h"
+#include "runtime/execution.h"
 #include "runtime/hooks.h"
 
 __thread struct perdure_inline __perdure_inline;
@@ -81,13 +83,26 @@ static struct session_thread *take_slot(struct session *session)
 	return slot;
 }
 
+/* A recovery may be killed at any time, and there are many: their threads leave no trace. */
+static struct session_thread *take_private(void)
+{
+	long slot = syscall(SYS_mmap, NULL, sizeof(struct session_thread), PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0L);
+
+	if (slot < 0 && slot > -4096)
+		return NULL;
+	((struct session_thread *)slot)->lines.id = 1;
+	((struct session_thread *)slot)->lines.owner = thread_owner();
+	return (struct session_thread *)slot;
+}
+
 struct session_thread *thread_register(void)
 {
 	struct thread *thread = &runtime_thread;
 	int saved_errno = errno;
 
 	find_stack(thread);
-	thread->shared = take_slot(runtime_session);
+	thread->shared = runtime_recovers ? take_private() : take_slot(runtime_session);
 	if (!thread->shared) {
 		session_limit(runtime_session, thread_owner(),
 			      "more threads at once than Perdure can follow: events were lost");
@@ -107,7 +122,7 @@ void thread_end(void)
 	struct session *session = runtime_session;
 	bool locked;
 
-	if (!slot)
+	if (!slot || runtime_recovers)
 		return;
 	runtime_thread.busy = true;
 	transactions_end_thread();

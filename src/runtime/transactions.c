@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "checkers/checkers.h"
+#include "runtime/execution.h"
 #include "runtime/hooks.h"
 #include "runtime/library.h"
 
@@ -48,7 +49,7 @@ static void update_judges(const struct transactions *tx)
 
 void event_tx_begin(const void *pool, const struct frame *frame)
 {
-	struct session_thread *thread = thread_enter();
+	struct session_thread *thread = runtime_recovers ? NULL : thread_enter();
 	struct transactions *tx = thread ? own_transactions() : NULL;
 	const struct session_file *file;
 	uint64_t low = 0, high = 0;
@@ -69,11 +70,29 @@ void event_tx_begin(const void *pool, const struct frame *frame)
 		thread_leave();
 }
 
+/* What the library writes back at the end, if that is not seen; nothing is protected any more. */
+static void log_finish(const struct session_thread *thread, const struct transactions *tx,
+		       bool persists, uint32_t stack)
+{
+	const uint32_t kept = TRANSACTIONS_NO_FLUSH | TRANSACTIONS_ATOMIC;
+
+	for (uint32_t i = 1; persists && i <= tx->log.used; i++) {
+		const struct range *range = &tx->log.node[i];
+
+		if (!(range->flags & kept))
+			log_event(HISTORY_PERSIST, 0, thread->lines.id, range->start,
+				  range->end - range->start, stack, NULL);
+	}
+	log_event(HISTORY_RELEASE, 0, thread->lines.id, 0, 0, stack, NULL);
+}
+
 static void finish(struct session_thread *thread, struct transactions *tx, bool commit,
 		   bool prebuilt, uint32_t stack)
 {
 	if (!transactions_working(tx))
 		return;
+	if (runtime_logs && tx->depth == 1)
+		log_finish(thread, tx, commit && prebuilt, stack);
 	if (transactions_finish(tx, &runtime_session->lines, &thread->lines, commit, prebuilt,
 				stack) &&
 	    prebuilt)
@@ -121,7 +140,7 @@ void event_tx_add(const void *p, size_t size, uint32_t flags, const struct frame
 	uint32_t stack, earlier;
 	uint64_t again;
 
-	if (!in_window(p) || !size || !(thread = thread_enter()))
+	if (!in_window(p) || !size || runtime_recovers || !(thread = thread_enter()))
 		return;
 	stack = stack_capture(frame);
 	earlier = tx ? transactions_add(tx, (uintptr_t)p, size, stack, model, &again) : 0;
@@ -131,20 +150,19 @@ void event_tx_add(const void *p, size_t size, uint32_t flags, const struct frame
 	thread_leave();
 }
 
-void event_alloc(const void *p, size_t size, bool no_flush, bool atomic, const struct frame *frame)
+void event_alloc(const void *p, size_t size, uint32_t detail, const struct frame *frame)
 {
-	uint32_t flags =
-		(no_flush ? TRANSACTIONS_NO_FLUSH : 0) | (atomic ? TRANSACTIONS_ATOMIC : 0);
-	struct session_thread *thread = in_window(p) && size ? thread_enter() : NULL;
+	uint32_t flags = (detail & PERDURE_TX_NO_FLUSH ? TRANSACTIONS_NO_FLUSH : 0) |
+			 (detail & PERDURE_TX_ATOMIC ? TRANSACTIONS_ATOMIC : 0);
+	struct session_thread *thread =
+		in_window(p) && size && !runtime_recovers ? thread_enter() : NULL;
 	struct transactions *tx = thread ? own_transactions() : NULL;
 	uint32_t stack;
 
 	if (tx) {
 		stack = stack_capture(frame);
 		transactions_alloc(tx, (uintptr_t)p, size, stack, flags);
-		tell(thread, PERDURE_EVENT_ALLOC,
-		     (no_flush ? PERDURE_TX_NO_FLUSH : 0) | (atomic ? PERDURE_TX_ATOMIC : 0), p,
-		     size, stack);
+		tell(thread, PERDURE_EVENT_ALLOC, detail, p, size, stack);
 	}
 	if (thread)
 		thread_leave();
@@ -152,7 +170,8 @@ void event_alloc(const void *p, size_t size, bool no_flush, bool atomic, const s
 
 void event_free(const void *p, size_t size, const struct frame *frame)
 {
-	struct session_thread *thread = in_window(p) && size ? thread_enter() : NULL;
+	struct session_thread *thread =
+		in_window(p) && size && !runtime_recovers ? thread_enter() : NULL;
 	struct transactions *tx = runtime_thread.transactions;
 	uint32_t stack;
 
@@ -167,7 +186,8 @@ void event_free(const void *p, size_t size, const struct frame *frame)
 
 void event_reserve(const void *p, size_t size, uint64_t key, bool frees, const struct frame *frame)
 {
-	struct session_thread *thread = in_window(p) && size ? thread_enter() : NULL;
+	struct session_thread *thread =
+		in_window(p) && size && !runtime_recovers ? thread_enter() : NULL;
 
 	if (!thread)
 		return;
@@ -192,7 +212,7 @@ void event_publish(uint64_t key, uint64_t count, uint64_t stride, bool cancel)
 {
 	struct reservations *all = &runtime_session->reservations;
 	const struct transactions *tx = runtime_thread.transactions;
-	struct session_thread *thread = all->used ? thread_enter() : NULL;
+	struct session_thread *thread = all->used && !runtime_recovers ? thread_enter() : NULL;
 
 	if (!thread)
 		return;
@@ -211,7 +231,7 @@ void event_publish(uint64_t key, uint64_t count, uint64_t stride, bool cancel)
 void event_discard(uint64_t since)
 {
 	struct session *session = runtime_session;
-	struct session_thread *thread = thread_enter();
+	struct session_thread *thread = runtime_recovers ? NULL : thread_enter();
 
 	if (!thread)
 		return;

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "model/spin.h"
+#include "runtime/execution.h"
 #include "runtime/hooks.h"
 
 static const uint64_t page = 4096;
@@ -223,7 +224,7 @@ static void note_mapped(struct session_file *file, uint64_t start, uint64_t leng
 	}
 	if (locked)
 		spin_unlock(&session->lock);
-	if (session->stream.on && (thread = thread_enter())) {
+	if (session->listening && (thread = thread_enter())) {
 		tell(thread, PERDURE_EVENT_MAP, 0, (void *)start, length, 0);
 		thread_leave();
 	}
@@ -295,6 +296,10 @@ static void *map_pm(void *hint, size_t length, int protection, int flags, int fd
 		return raw_mmap(hint, length, protection, flags, fd, offset);
 	}
 	start = file->base + offset;
+	if (runtime_recovers && runtime_execution->lazy && world_is_shared(file->world))
+		return recovery_map(file, fd, size, protection, offset);
+	if (runtime_logs && file->world)
+		runtime_session->executions.file[file->world - 1].pm = true;
 	if (flags & (MAP_FIXED | MAP_FIXED_NOREPLACE) && (uint64_t)hint != start) {
 		session_limit(
 			runtime_session, thread_owner(),
@@ -309,6 +314,10 @@ static void *map_pm(void *hint, size_t length, int protection, int flags, int fd
 		start = second ? second->base : start;
 	}
 	result = map_file(start, size, protection, flags, fd, offset);
+	if (runtime_recovers) {
+		runtime_execution->mapped_pm |= result != MAP_FAILED;
+		return result;
+	}
 	if (result != MAP_FAILED) {
 		exclude(start, start + size, false);
 		replace_others(file, start, start + size);
@@ -349,7 +358,7 @@ static void *map_ordinary(void *address, size_t length, int protection, int flag
 	uint64_t start = (uintptr_t)address, end = start + round_up(length);
 
 	if (runtime_session && flags & MAP_FIXED && in_window(address) && start % page == 0 &&
-	    range_at(runtime_session, start, end)) {
+	    !runtime_recovers && range_at(runtime_session, start, end)) {
 		unmap_pm(start, end);
 		exclude(start, end, true);
 	}
@@ -430,6 +439,10 @@ PUBLIC int munmap(void *address, size_t length)
 {
 	if (!runtime_session || !in_window(address) || !length || (uintptr_t)address % page)
 		return syscall(SYS_munmap, address, length);
+	if (runtime_recovers)
+		return recovery_unmap((uintptr_t)address, (uintptr_t)address + length)
+			       ? 0
+			       : syscall(SYS_munmap, address, length);
 	return unmap_pm((uintptr_t)address, (uintptr_t)address + round_up(length));
 }
 
@@ -501,7 +514,8 @@ PUBLIC void *mremap(void *old_address, size_t old_size, size_t new_size, int fla
 	if (flags & MREMAP_FIXED)
 		new_address = va_arg(arguments, void *);
 	va_end(arguments);
-	if (runtime_session && in_window(old_address) && !(flags & MREMAP_FIXED))
+	if (runtime_session && in_window(old_address) && !(flags & MREMAP_FIXED) &&
+	    !runtime_recovers)
 		return remap_pm((uintptr_t)old_address, round_up(old_size), round_up(new_size),
 				flags);
 	if (runtime_session && in_window(old_address))
@@ -528,7 +542,7 @@ PUBLIC int mprotect(void *address, size_t length, int protection)
 	struct session_range *range;
 	bool locked;
 
-	if (!session || !in_window(address))
+	if (!session || !in_window(address) || runtime_recovers)
 		return syscall(SYS_mprotect, address, length, protection);
 	window_high = 0;
 	locked = spin_lock(&session->lock, thread_owner());

@@ -27,7 +27,17 @@ static const uint64_t at_stores = 16 * GIB;
 static const uint64_t at_flushes = 136 * GIB;
 static const uint64_t at_lines = 256 * GIB;
 static const uint64_t at_transactions = 768 * GIB;
-static const uint64_t session_size = 1024 * GIB;
+static const uint64_t at_log_events = 1024 * GIB;
+static const uint64_t at_log_data = 1152 * GIB;
+static const uint64_t at_built = 1536 * GIB;
+static const uint64_t at_executions = 1792 * GIB;
+static const uint64_t at_reads = 1800 * GIB;
+static const uint64_t session_size = 2048 * GIB;
+
+/* Of each execution: what it reads, and the lines that are uncertain for it. */
+static const uint64_t room_for_reads = 1 * GIB;
+static const uint64_t room_for_lines = 1 * GIB;
+static const uint64_t room_for_index = 512 * MIB;
 
 static void *place(uint64_t offset)
 {
@@ -45,6 +55,37 @@ static void *map_session(int fd)
 		return NULL;
 	syscall(SYS_madvise, wanted, session_size, MADV_DONTDUMP);
 	return wanted;
+}
+
+void session_use_executions(struct session *session)
+{
+	struct executions *all = &session->executions;
+	uint64_t each = room_for_reads + room_for_lines + room_for_index;
+
+	all->on = true;
+	all->log.event = place(at_log_events);
+	all->log.data = place(at_log_data);
+	all->execution = place(at_executions);
+	for (uint64_t i = 0; i < EXECUTIONS; i++) {
+		struct execution *execution = &all->execution[i];
+		uint64_t at = at_reads + i * each;
+
+		execution->read = place(at);
+		execution->line = place(at + room_for_reads);
+		execution->index = place(at + room_for_reads + room_for_lines);
+	}
+}
+
+static uint64_t built;
+
+void *session_allocate(size_t size)
+{
+	void *result = place(at_built + built);
+
+	if (size > at_executions - at_built - built)
+		return NULL;
+	built += (size + 63) & ~(uint64_t)63;
+	return result;
 }
 
 static void lay_out(struct session *session)
@@ -76,6 +117,7 @@ struct session *session_create(int *fd, char *error, size_t error_size)
 	_Static_assert(sizeof(struct session) < 64 * MIB, "the fixed part has outgrown its place");
 	_Static_assert(sizeof(struct session_thread) * SESSION_THREADS < 8 * GIB,
 		       "and the threads");
+	_Static_assert(sizeof(struct execution) * EXECUTIONS <= 8 * GIB, "and the executions");
 	_Static_assert(sizeof(struct stream_slot) * STREAM_SLOTS <= 32 * MIB, "and the stream");
 	_Static_assert(sizeof(struct session_transactions) * SESSION_TRANSACTIONS <= 256 * GIB,
 		       "and the transactions");

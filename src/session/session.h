@@ -17,6 +17,7 @@
 #include "model/lines.h"
 #include "model/transactions.h"
 #include "perdure/event.h"
+#include "session/execution.h"
 #include "session/places.h"
 #include "session/raw.h"
 #include "session/stacks.h"
@@ -39,6 +40,8 @@ enum {
 	SESSION_TRANSACTION_RANGES = 1 << 20, /* of one transaction */
 	SESSION_PATH = 512,
 };
+
+enum session_listener { SESSION_STREAMS = 1, SESSION_LOGS = 2 };
 
 /* A program image: one process between two execs. Forked children are images of their own. */
 struct session_image {
@@ -65,6 +68,7 @@ struct session_file {
 	uint64_t used;      /* highest mapped offset so far: what there is to judge */
 	uint64_t second_of; /* inode of the file that this is a second place of, or 0 */
 	uint64_t first; /* the file's offset at base; not 0 for a second place of the same file */
+	uint32_t world; /* index + 1 of the file of a check that it stands for, or 0 */
 	bool heap;      /* --pm-heap: not a file */
 	bool unjudged;  /* some of it is mapped where it cannot be seen */
 	char path[SESSION_PATH];
@@ -116,6 +120,7 @@ struct session {
 	char magic[16];
 	struct session_options options;
 
+	uint32_t listening; /* who wants events: enum session_listener */
 	uint32_t lock; /* images, modules, files, ranges, threads, limits */
 	uint32_t images, modules, files, ranges, next_thread;
 	uint32_t threads_used;
@@ -146,6 +151,7 @@ struct session {
 	struct lines lines;
 	struct session_thread *thread;
 	struct session_transactions *transactions;
+	struct executions executions;
 };
 
 /*
@@ -156,6 +162,12 @@ struct session *session_create(int *fd, char *error, size_t error_size);
 
 /* Target: maps the session behind `path` (a /proc/PID/fd link). NULL if it is not one. */
 struct session *session_attach(const char *path);
+
+/* Coordinator: this will be a check, with a log and executions. */
+void session_use_executions(struct session *session);
+
+/* Memory in the session that is never given back, for what is built once; null if it is used up. */
+void *session_allocate(size_t size);
 
 /* The PM file whose slot contains the address; null if there is none. */
 const struct session_file *session_file_at(const struct session *session, uint64_t address);

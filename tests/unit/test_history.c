@@ -122,6 +122,35 @@ static void machine_step(struct machine *m, uint32_t now)
 
 /* ---- the history must say the same ---- */
 
+static void look(const struct history_line *line, uint32_t crash, struct history_versions *versions)
+{
+	struct history_window window = { .line = line };
+
+	history_advance(&history, &window, crash);
+	history_versions(&history, &window, crash, versions);
+}
+
+static void content_of(const struct history_versions *versions, uint32_t version,
+		       unsigned char bytes[64])
+{
+	history_apply(&history, versions->window.line, 0, versions->window.from, bytes);
+	history_content(&history, versions, version, bytes);
+}
+
+/* The event that wrote the byte last. */
+static uint32_t writer_of(const struct history_versions *versions, uint32_t version, unsigned byte)
+{
+	const struct history_line *line = versions->window.line;
+	uint32_t writer[64];
+
+	history_writers(&history, versions, version, writer);
+	if (writer[byte] == HISTORY_NEVER)
+		writer[byte] =
+			history_last_writer(&history, line, versions->window.from, byte);
+	return writer[byte] == HISTORY_NEVER ? HISTORY_NEVER
+					     : history.part[line->first + writer[byte]].event;
+}
+
 static void compare(const struct machine *m, uint32_t crash)
 {
 	static struct history_versions versions;
@@ -134,18 +163,16 @@ static void compare(const struct machine *m, uint32_t crash)
 		if (!found) {
 			set_add(&possible, &(struct content){ { 0 } });
 		} else {
-			history_versions(&history, found, crash, &versions);
+			look(found, crash, &versions);
 			assert_false(versions.cut);
-			assert_int_equal(history_is_certain(&history, found, crash),
-					 versions.count == 1);
+			assert_int_equal(history_is_certain(&versions.window), versions.count == 1);
 			for (uint32_t v = 0; v < versions.count; v++) {
 				unsigned char bytes[64] = { 0 };
 				struct content content;
 
-				history_content(&history, &versions, v, bytes);
+				content_of(&versions, v, bytes);
 				for (unsigned s = 0; s < SLOTS; s++) {
-					uint32_t writer =
-						history_writer(&history, &versions, v, s * 8);
+					uint32_t writer = writer_of(&versions, v, s * 8);
 
 					content.slot[s] = bytes[s * 8];
 					assert_int_equal(bytes[s * 8],
@@ -254,18 +281,17 @@ static void crash_points_are_enough(void **state)
 			if (next && stored == now && history.crash[next] != now)
 				next--;
 			for (uint32_t i = 0; i < history.lines; i++) {
-				history_versions(&history, &history.line[i], now, &a);
-				history_versions(&history, &history.line[i], history.crash[next],
-						 &b);
+				look(&history.line[i], now, &a);
+				look(&history.line[i], history.crash[next], &b);
 				for (uint32_t v = 0; v < a.count; v++) {
 					unsigned char wanted[64] = { 0 };
 					bool found = false;
 
-					history_content(&history, &a, v, wanted);
+					content_of(&a, v, wanted);
 					for (uint32_t w = 0; w < b.count && !found; w++) {
 						unsigned char got[64] = { 0 };
 
-						history_content(&history, &b, w, got);
+						content_of(&b, w, got);
 						found = memcmp(got, wanted, 64) == 0;
 					}
 					assert_true(found);
@@ -280,7 +306,7 @@ static uint32_t count_at(uint64_t address, uint32_t crash)
 {
 	static struct history_versions versions;
 
-	history_versions(&history, history_find(&history, address), crash, &versions);
+	look(history_find(&history, address), crash, &versions);
 	return versions.count;
 }
 
@@ -327,11 +353,11 @@ static void long_histories_are_cut(void **state)
 	for (int i = 0; i < 250; i++)
 		add(HISTORY_STORE, i % 50 ? 0 : HISTORY_NONTEMPORAL, 0, BASE, 8);
 	build();
-	history_versions(&history, history_find(&history, BASE), events, &versions);
+	look(history_find(&history, BASE), events, &versions);
 	assert_true(versions.cut);
 	assert_int_equal(versions.count, 2);
-	assert_int_equal(history_writer(&history, &versions, 0, 0), HISTORY_NEVER);
-	assert_int_equal(history_writer(&history, &versions, 1, 0), 249);
+	assert_int_equal(writer_of(&versions, 0, 0), HISTORY_NEVER);
+	assert_int_equal(writer_of(&versions, 1, 0), 249);
 	free(history.memory);
 }
 

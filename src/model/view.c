@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "model/view.h"
+
+#include <string.h>
+
+static uint32_t hash_line(uint64_t address)
+{
+	return (address / HISTORY_LINE_SIZE) * 0x9e3779b97f4a7c15ull >> 32;
+}
+
+void view_index(const struct view_line *line, uint32_t lines, uint32_t *index, uint32_t mask)
+{
+	for (uint32_t i = 0; i < lines; i++) {
+		uint32_t at = hash_line(line[i].address);
+
+		while (index[at & mask])
+			at++;
+		index[at & mask] = i + 1;
+	}
+}
+
+const struct view_line *view_find(const struct view_crash *crash, uint64_t address)
+{
+	uint64_t wanted = address & ~(uint64_t)(HISTORY_LINE_SIZE - 1);
+
+	if (!crash->lines)
+		return NULL;
+	for (uint32_t at = hash_line(wanted);; at++) {
+		uint32_t found = crash->index[at & crash->mask];
+
+		if (!found)
+			return NULL;
+		if (crash->line[found - 1].address == wanted)
+			return &crash->line[found - 1];
+	}
+}
+
+void view_versions(const struct history *history, const struct view_crash *crash,
+		   const struct view_line *line, struct history_versions *versions)
+{
+	struct history_window window = { &history->line[line->line], line->from, line->to };
+
+	history_versions(history, &window, crash->crash, versions);
+}
+
+/* Versions are in ascending order, see history_versions. */
+uint32_t view_default(const struct history_versions *versions, bool latest)
+{
+	return latest ? versions->count - 1 : 0;
+}
+
+static bool is_alive(const struct view_state *state, uint32_t version)
+{
+	return state->alive[version / 64] >> version % 64 & 1;
+}
+
+static void start(struct view_state *state, const struct history_versions *versions, bool latest)
+{
+	memset(state->alive, 0, sizeof(state->alive));
+	for (uint32_t v = 0; v < versions->count; v++)
+		state->alive[v / 64] |= 1ull << v % 64;
+	state->chosen = view_default(versions, latest);
+	state->started = 1;
+}
+
+static bool in_commit_variable(const struct view *view, uint64_t address)
+{
+	for (uint32_t i = 0; i < view->commits; i++)
+		if (address >= view->commit[i].start && address < view->commit[i].end)
+			return true;
+	return false;
+}
+
+static const struct history_event *event_of(const struct view *view,
+					    const struct history_line *line, uint32_t part)
+{
+	return &view->history->event[view->history->part[line->first + part].event];
+}
+
+/* The contents of all versions that are still possible, and who wrote them. */
+struct alternatives {
+	unsigned char content[HISTORY_VERSIONS][HISTORY_LINE_SIZE];
+	struct history_version common;
+	uint64_t open;    /* bytes with more than one writer */
+	uint64_t plain;   /* of these: some that may be missing is no commit store */
+	uint64_t differs; /* bytes with more than one value */
+	uint32_t store;   /* the newest plain one of the lowest byte that has one */
+};
+
+/* What all versions that are still possible have in common. */
+static struct history_version common_part(const struct view_state *state,
+					  const struct history_versions *versions)
+{
+	struct history_version common = { UINT32_MAX, UINT32_MAX };
+
+	for (uint32_t v = 0; v < versions->count; v++) {
+		if (!is_alive(state, v))
+			continue;
+		if (versions->version[v].stores < common.stores)
+			common.stores = versions->version[v].stores;
+		common.loose &= versions->version[v].loose;
+	}
+	return common;
+}
+
+static bool is_commit_store(const struct view *view, const struct history_line *line, uint32_t part,
+			    unsigned byte)
+{
+	if (in_commit_variable(view, line->address + byte))
+		return true;
+	return !view->strict && event_of(view, line, part)->flags & HISTORY_ATOMIC;
+}
+
+static void note_writer(const struct view *view, const struct view_read *read,
+			struct alternatives *a, const uint32_t *first, const uint32_t *writer,
+			uint64_t bytes)
+{
+	const struct history_line *line = read->versions.window.line;
+
+	for (uint64_t rest = bytes; rest; rest &= rest - 1) {
+		unsigned byte = __builtin_ctzll(rest);
+
+		if (writer[byte] == first[byte])
+			continue;
+		a->open |= 1ull << byte;
+		for (int i = 0; i < 2; i++) {
+			uint32_t part = i ? writer[byte] : first[byte];
+
+			if (part == HISTORY_NEVER || is_commit_store(view, line, part, byte) ||
+			    history_has(view->history, &read->versions, &a->common, part))
+				continue;
+			if (!(a->plain & ((2ull << byte) - 1)) ||
+			    (!(a->plain & ((1ull << byte) - 1)) &&
+			     (a->store == HISTORY_NEVER || part > a->store)))
+				a->store = part;
+			a->plain |= 1ull << byte;
+		}
+	}
+}
+
+static uint64_t difference(const unsigned char *a, const unsigned char *b, uint64_t bytes)
+{
+	uint64_t result = 0;
+
+	for (uint64_t rest = bytes; rest; rest &= rest - 1) {
+		unsigned byte = __builtin_ctzll(rest);
+
+		if (a[byte] != b[byte])
+			result |= 1ull << byte;
+	}
+	return result;
+}
+
+static void compare(const struct view *view, const struct view_state *state,
+		    const struct view_read *read, uint64_t bytes, const unsigned char *certain,
+		    struct alternatives *a)
+{
+	uint32_t first[HISTORY_LINE_SIZE], writer[HISTORY_LINE_SIZE];
+	uint32_t one = HISTORY_NEVER;
+
+	a->common = common_part(state, &read->versions);
+	a->open = a->plain = a->differs = 0;
+	a->store = HISTORY_NEVER;
+	for (uint32_t v = 0; v < read->versions.count; v++) {
+		if (!is_alive(state, v))
+			continue;
+		memcpy(a->content[v], certain, HISTORY_LINE_SIZE);
+		history_content(view->history, &read->versions, v, a->content[v]);
+		history_writers(view->history, &read->versions, v, writer);
+		if (one == HISTORY_NEVER) {
+			one = v;
+			memcpy(first, writer, sizeof(first));
+			continue;
+		}
+		note_writer(view, read, a, first, writer, bytes);
+		a->differs |= difference(a->content[one], a->content[v], bytes);
+	}
+}
+
+/* The first version of each value that is possible, that of the chosen version first. */
+static uint32_t list_options(const struct view_state *state, const struct view_read *read,
+			     const struct alternatives *a, uint64_t bytes,
+			     uint32_t option[VIEW_OPTIONS])
+{
+	uint32_t count = 0;
+
+	option[count++] = state->chosen;
+	for (uint32_t v = 0; v < read->versions.count && count < VIEW_OPTIONS; v++) {
+		uint32_t i = 0;
+
+		if (!is_alive(state, v))
+			continue;
+		while (i < count && difference(a->content[option[i]], a->content[v], bytes))
+			i++;
+		if (i == count)
+			option[count++] = v;
+	}
+	return count;
+}
+
+/* The version that the script takes at this choice. */
+static uint32_t take(struct view *view, const uint32_t *option, uint32_t count)
+{
+	uint32_t number = view->choices++, which = 0;
+
+	if (number < view->script_length && view->script[number] < count)
+		which = view->script[number];
+	if (number < VIEW_CHOICES) {
+		view->options[number] = count;
+		view->taken[number] = which;
+	}
+	return option[which];
+}
+
+/* Only versions with these bytes are left; of them the policy's is chosen. */
+static void narrow(struct view_state *state, const struct view_read *read,
+		   const struct alternatives *a, uint32_t like, uint64_t bytes, bool latest)
+{
+	uint32_t best = like;
+
+	for (uint32_t v = 0; v < read->versions.count; v++) {
+		if (!is_alive(state, v))
+			continue;
+		if (difference(a->content[like], a->content[v], bytes))
+			state->alive[v / 64] &= ~(1ull << v % 64);
+		else if (latest ? v > best : v < best)
+			best = v;
+	}
+	state->chosen = best;
+}
+
+void view_read(struct view *view, uint64_t address, uint64_t bytes, const unsigned char *certain,
+	       struct view_read *read)
+{
+	struct alternatives a;
+	struct view_state *state;
+	uint32_t like;
+
+	read->line = view_find(view->crash, address);
+	if (!read->line)
+		return;
+	state = &view->state[read->line - view->crash->line];
+	view_versions(view->history, view->crash, read->line, &read->versions);
+	if (!state->started)
+		start(state, &read->versions, view->latest);
+	compare(view, state, read, bytes, certain, &a);
+	read->open = a.open;
+	read->commit = a.open & ~a.plain;
+	read->differs = a.differs & a.plain;
+	read->store = a.store;
+	read->before = like = state->chosen;
+	if (a.differs & read->commit) {
+		uint32_t option[VIEW_OPTIONS];
+		uint32_t count = list_options(state, read, &a, bytes, option);
+
+		like = take(view, option, count);
+	}
+	if (a.differs)
+		narrow(state, read, &a, like, bytes, view->latest);
+	read->version = state->chosen;
+	read->chosen = state->chosen != read->before;
+}

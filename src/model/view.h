@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Memory as one execution after a crash finds it. Of each uncertain line it keeps the versions that
+ * are still possible after what the execution has read so far. What it reads is decided here:
+ *
+ *   ordinary data   the newest or the oldest possible version, as the policy says
+ *   commit stores   any of the values that are possible, as a script says; without one, the policy
+ *
+ * and every read is described: which of its bytes could have come from more than one store.
+ *
+ * The runtime uses it to make memory look right, the command to judge reads that it knows of. A
+ * plain library: no OS calls, all memory is the caller's.
+ */
+#ifndef MODEL_VIEW_H
+#define MODEL_VIEW_H
+
+#include "model/history.h"
+
+enum { VIEW_CHOICES = 256, VIEW_COMMITS = 256, VIEW_OPTIONS = 255 };
+
+/* A line that is uncertain at the crash. */
+struct view_line {
+	uint64_t address;
+	uint64_t certain; /* bytes that some store before `from` has written */
+	uint32_t line;    /* in history.line */
+	uint32_t from, to;
+};
+
+/* What is left of it; all zero before the first read. */
+struct view_state {
+	uint64_t alive[HISTORY_VERSIONS / 64];
+	uint32_t chosen; /* the version that memory holds */
+	uint32_t started;
+};
+
+/* Bytes that are benign to read: annotated commit variables. */
+struct view_range {
+	uint64_t start, end;
+};
+
+/* Where all executions after one crash start from; shared by them. */
+struct view_crash {
+	uint32_t crash;
+	uint32_t lines;
+	const struct view_line *line;
+	const uint32_t *index; /* hash table of index + 1 into line; mask + 1 entries */
+	uint32_t mask;
+};
+
+struct view {
+	const struct history *history;
+	const struct view_crash *crash;
+	struct view_state *state; /* one for each line of the crash */
+	const struct view_range *commit;
+	uint32_t commits;
+	bool latest;
+	bool strict; /* atomic stores are no commit stores */
+	const uint8_t *script;
+	uint32_t script_length;
+	/* What was to be chosen so far, how many possibilities there were, and which was taken. */
+	uint32_t choices;
+	uint8_t options[VIEW_CHOICES], taken[VIEW_CHOICES];
+};
+
+/* One read of some bytes of a line. */
+struct view_read {
+	const struct view_line *line; /* null: it is certain, and nothing below is set */
+	struct history_versions versions;
+	uint64_t open;   /* bytes that could come from more than one store */
+	uint64_t commit; /* of these: only from commit stores */
+	bool differs;    /* the possibilities of some of `open` but not `commit` have other values */
+	bool chosen;     /* memory must be changed to hold `version` */
+	uint32_t version, before;
+	uint32_t store; /* a part: the newest store that might be missing, of the first open byte that
+			   is not commit; HISTORY_NEVER if there is none */
+};
+
+/* Fills the hash table; `index` has mask + 1 zeroed entries, at least twice as many as lines. */
+void view_index(const struct view_line *line, uint32_t lines, uint32_t *index, uint32_t mask);
+
+const struct view_line *view_find(const struct view_crash *crash, uint64_t address);
+
+/* The version that the policy would give the line if nothing was read before. */
+uint32_t view_default(const struct history_versions *versions, bool latest);
+
+/* Versions of an uncertain line. */
+void view_versions(const struct history *history, const struct view_crash *crash,
+		   const struct view_line *line, struct history_versions *versions);
+
+/*
+ * Reads bytes (one bit each) of the line at `address`. `certain` is the line with all that is
+ * certain: what history_content starts from.
+ */
+void view_read(struct view *view, uint64_t address, uint64_t bytes, const unsigned char *certain,
+	       struct view_read *read);
+
+#endif

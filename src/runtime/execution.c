@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A process as a part of one execution of a check. */
+#include "runtime/execution.h"
+
+#include "runtime/hooks.h"
+
+struct execution *runtime_execution;
+uint8_t runtime_logs, runtime_recovers;
+
+void execution_join(uint32_t number)
+{
+	struct executions *all = &runtime_session->executions;
+
+	if (!all->on || number >= EXECUTIONS)
+		return;
+	runtime_execution = &all->execution[number];
+	runtime_logs = runtime_execution->stage == 0;
+	runtime_recovers = runtime_execution->stage > 0;
+	if (runtime_logs)
+		runtime_session->listening |= SESSION_LOGS;
+	if (runtime_recovers) {
+		runtime_wants_loads = 1;
+		recovery_start();
+		symptoms_watch();
+	}
+}
+
+void execution_note_input(enum execution_input input)
+{
+	if (runtime_execution)
+		__atomic_fetch_or(&runtime_execution->inputs, input, __ATOMIC_RELAXED);
+}

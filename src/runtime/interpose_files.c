@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Functions that name files or change them: --pm is matched with the names, and under `perdure
+ * check` paths lead to copies (world.c). Elsewhere they only note what was opened.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "runtime/execution.h"
+
+/* ---- open ---- */
+
+/* The mode argument is there only with O_CREAT or O_TMPFILE. */
+#define OPEN_MODE(flags, mode)                                                                     \
+	do {                                                                                       \
+		va_list arguments;                                                                 \
+		va_start(arguments, flags);                                                        \
+		if ((flags) & (O_CREAT | __O_TMPFILE))                                             \
+			mode = va_arg(arguments, mode_t);                                          \
+		va_end(arguments);                                                                 \
+	} while (0)
+
+#define OPENS(name)                                                                                \
+	PUBLIC int name(const char *path, int flags, ...)                                          \
+	{                                                                                          \
+		mode_t mode = 0;                                                                   \
+		int fd;                                                                            \
+		OPEN_MODE(flags, mode);                                                            \
+		if (runtime_execution)                                                             \
+			fd = world_open(AT_FDCWD, path, flags, mode, REAL(name));                  \
+		else                                                                               \
+			fd = REAL(name)(path, flags, mode);                                        \
+		files_note_open(fd, path);                                                         \
+		return fd;                                                                         \
+	}                                                                                          \
+	struct ignore_semicolon
+#define OPENS_AT(name)                                                                             \
+	PUBLIC int name(int directory, const char *path, int flags, ...)                           \
+	{                                                                                          \
+		mode_t mode = 0;                                                                   \
+		int fd;                                                                            \
+		OPEN_MODE(flags, mode);                                                            \
+		if (runtime_execution)                                                             \
+			fd = world_open(directory, path, flags, mode, REAL(open));                 \
+		else                                                                               \
+			fd = REAL(name)(directory, path, flags, mode);                             \
+		files_note_open(fd, path);                                                         \
+		return fd;                                                                         \
+	}                                                                                          \
+	struct ignore_semicolon
+
+OPENS(open);
+OPENS(open64);
+OPENS_AT(openat);
+OPENS_AT(openat64);
+
+PUBLIC int creat(const char *path, mode_t mode)
+{
+	int fd;
+
+	if (runtime_execution)
+		fd = world_open(AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, mode, REAL(open));
+	else
+		fd = REAL(creat)(path, mode);
+	files_note_open(fd, path);
+	return fd;
+}
+
+static bool stdio_changes(const char *mode)
+{
+	return strchr(mode, 'w') || strchr(mode, 'a') || strchr(mode, '+');
+}
+
+static const char *stdio_path(const char *path, const char *mode)
+{
+	struct world_name name;
+	const char *use;
+
+	if (!runtime_execution || !path || !mode)
+		return path;
+	use = world_path(AT_FDCWD, path,
+			 !stdio_changes(mode) ? WORLD_LOOK
+			 : strchr(mode, 'r')  ? WORLD_CHANGE
+					      : WORLD_MAKE,
+			 &name);
+	if (name.file && stdio_changes(mode)) {
+		runtime_session->executions.file[name.file - 1].by_stdio = true;
+		if (name.shared) { /* PM, written with stdio */
+			int fd = REAL(open)(use, O_RDONLY | O_CLOEXEC);
+
+			world_make_own(fd);
+			close(fd);
+			use = world_path(AT_FDCWD, path, WORLD_CHANGE, &name);
+		}
+	}
+	return use;
+}
+
+#define FOPENS(name)                                                                               \
+	PUBLIC FILE *name(const char *restrict path, const char *restrict mode)                    \
+	{                                                                                          \
+		FILE *file = REAL(name)(stdio_path(path, mode), mode);                             \
+		if (file)                                                                          \
+			files_note_open(fileno(file), path);                                       \
+		return file;                                                                       \
+	}                                                                                          \
+	struct ignore_semicolon
+
+FOPENS(fopen);
+FOPENS(fopen64);
+
+PUBLIC FILE *freopen(const char *restrict path, const char *restrict mode, FILE *restrict file)
+{
+	return REAL(freopen)(stdio_path(path, mode), mode, file);
+}
+
+/* What stdio has written is known when it is flushed. */
+static void note_stdio(FILE *file)
+{
+	if (runtime_logs && file)
+		world_note_content(fileno(file));
+}
+
+PUBLIC int fflush(FILE *file)
+{
+	int result = REAL(fflush)(file);
+
+	note_stdio(file);
+	return result;
+}
+
+PUBLIC int fclose(FILE *file)
+{
+	if (runtime_logs && file) {
+		REAL(fflush)(file);
+		note_stdio(file);
+	}
+	return REAL(fclose)(file);
+}
+
+/* ---- looking at names ---- */
+
+#define LOOK(path) world_path(AT_FDCWD, path, WORLD_LOOK, NULL)
+
+static int stated(int result, struct stat *status, const struct frame *frame)
+{
+	if (result == 0 && runtime_execution && S_ISREG(status->st_mode) && !status->st_nlink)
+		status->st_nlink = 1;
+	if (result == 0)
+		event_stored(status, sizeof(*status), frame);
+	return result;
+}
+
+PUBLIC int stat(const char *restrict path, struct stat *restrict status)
+{
+	return stated(REAL(stat)(LOOK(path), status), status, FRAME);
+}
+
+PUBLIC int lstat(const char *restrict path, struct stat *restrict status)
+{
+	const char *use = LOOK(path);
+
+	if (use != path) /* into /proc, where links are */
+		return stated(REAL(stat)(use, status), status, FRAME);
+	return stated(REAL(lstat)(path, status), status, FRAME);
+}
+
+PUBLIC int fstat(int fd, struct stat *status)
+{
+	return stated(REAL(fstat)(fd, status), status, FRAME);
+}
+
+PUBLIC int fstatat(int directory, const char *restrict path, struct stat *restrict status,
+		   int flags)
+{
+	const char *use = *path ? world_path(directory, path, WORLD_LOOK, NULL) : path;
+
+	if (use != path)
+		return stated(REAL(stat)(use, status), status, FRAME);
+	return stated(REAL(fstatat)(directory, path, status, flags), status, FRAME);
+}
+
+/* With 64-bit files the structures are the same. */
+PUBLIC int stat64(const char *restrict path, struct stat64 *restrict status)
+{
+	return stated(REAL(stat64)(LOOK(path), status), (struct stat *)status, FRAME);
+}
+
+PUBLIC int lstat64(const char *restrict path, struct stat64 *restrict status)
+{
+	return lstat(path, (struct stat *)status);
+}
+
+PUBLIC int fstat64(int fd, struct stat64 *status)
+{
+	return stated(REAL(fstat64)(fd, status), (struct stat *)status, FRAME);
+}
+
+PUBLIC int statx(int directory, const char *restrict path, int flags, unsigned mask,
+		 struct statx *restrict status)
+{
+	const char *use = *path ? world_path(directory, path, WORLD_LOOK, NULL) : path;
+
+	if (use != path)
+		return REAL(statx)(AT_FDCWD, use, flags & ~AT_SYMLINK_NOFOLLOW, mask, status);
+	return REAL(statx)(directory, path, flags, mask, status);
+}
+
+PUBLIC int access(const char *path, int mode)
+{
+	return REAL(access)(LOOK(path), mode);
+}
+
+PUBLIC int euidaccess(const char *path, int mode)
+{
+	return REAL(euidaccess)(LOOK(path), mode);
+}
+
+PUBLIC int faccessat(int directory, const char *path, int mode, int flags)
+{
+	const char *use = world_path(directory, path, WORLD_LOOK, NULL);
+
+	return REAL(faccessat)(use == path ? directory : AT_FDCWD, use, mode, flags);
+}
+
+PUBLIC char *realpath(const char *restrict path, char *restrict result)
+{
+	char *found = REAL(realpath)(path, result);
+
+	if (!found && runtime_execution && path) {
+		const char *use = LOOK(path);
+
+		if (use != path && *use) { /* it exists, but not for the kernel */
+			found = result ? result : malloc(4096);
+			if (found)
+				world_canonical(path, found);
+		}
+	}
+	if (found && result)
+		event_stored(result, strlen(result) + 1, FRAME);
+	return found;
+}
+
+PUBLIC int chmod(const char *path, mode_t mode)
+{
+	struct world_name name;
+
+	return REAL(chmod)(runtime_execution ? world_path(AT_FDCWD, path, WORLD_CHANGE, &name) : path,
+			   mode);
+}
+
+/* ---- changing names ---- */
+
+PUBLIC int unlink(const char *path)
+{
+	return world_unlink(AT_FDCWD, path, REAL(unlink));
+}
+
+PUBLIC int remove(const char *path)
+{
+	return world_unlink(AT_FDCWD, path, REAL(remove));
+}
+
+PUBLIC int unlinkat(int directory, const char *path, int flags)
+{
+	if (!runtime_execution || flags & AT_REMOVEDIR)
+		return REAL(unlinkat)(directory, path, flags);
+	return world_unlink(directory, path, REAL(unlink));
+}
+
+PUBLIC int rename(const char *from, const char *to)
+{
+	return world_rename(AT_FDCWD, from, AT_FDCWD, to);
+}
+
+PUBLIC int renameat(int from_directory, const char *from, int to_directory, const char *to)
+{
+	return world_rename(from_directory, from, to_directory, to);
+}
+
+PUBLIC int mkdir(const char *path, mode_t mode)
+{
+	return world_mkdir(AT_FDCWD, path, mode);
+}
+
+PUBLIC int mkdirat(int directory, const char *path, mode_t mode)
+{
+	return world_mkdir(directory, path, mode);
+}
+
+/* ---- sizes ---- */
+
+/* What is there already needs no copy: programs ask for it at each start. */
+static bool is_image(int fd, struct stat *status)
+{
+	return runtime_recovers && syscall(SYS_fstat, fd, status) == 0 &&
+	       world_is_shared(world_file_of(fd));
+}
+
+static bool has_size(int fd, off_t size)
+{
+	struct stat status;
+
+	return is_image(fd, &status) && status.st_size == size;
+}
+
+static bool reaches(int fd, off_t end)
+{
+	struct stat status;
+
+	return is_image(fd, &status) && status.st_size >= end;
+}
+
+static int resized(int fd, int result)
+{
+	if (result == 0)
+		world_note_size(fd);
+	return result;
+}
+
+PUBLIC int ftruncate(int fd, off_t size)
+{
+	if (has_size(fd, size))
+		return 0;
+	world_make_own(fd);
+	return resized(fd, REAL(ftruncate)(fd, size));
+}
+
+PUBLIC int ftruncate64(int fd, off64_t size)
+{
+	return ftruncate(fd, size);
+}
+
+PUBLIC int truncate(const char *path, off_t size)
+{
+	int fd, result;
+
+	if (!runtime_execution)
+		return REAL(truncate)(path, size);
+	fd = world_open(AT_FDCWD, path, O_RDWR | O_CLOEXEC, 0, REAL(open));
+	if (fd < 0)
+		return -1;
+	result = ftruncate(fd, size);
+	close(fd);
+	return result;
+}
+
+PUBLIC int posix_fallocate(int fd, off_t offset, off_t size)
+{
+	if (reaches(fd, offset + size))
+		return 0;
+	world_make_own(fd);
+	return resized(fd, REAL(posix_fallocate)(fd, offset, size));
+}
+
+PUBLIC int posix_fallocate64(int fd, off64_t offset, off64_t size)
+{
+	return posix_fallocate(fd, offset, size);
+}
+
+PUBLIC int fallocate(int fd, int mode, off_t offset, off_t size)
+{
+	if (!mode && reaches(fd, offset + size))
+		return 0;
+	world_make_own(fd);
+	return resized(fd, REAL(fallocate)(fd, mode, offset, size));
+}
+
+PUBLIC int fallocate64(int fd, int mode, off64_t offset, off64_t size)
+{
+	return fallocate(fd, mode, offset, size);
+}
+
+/* ---- content: what is written with system calls ---- */
+
+PUBLIC ssize_t write(int fd, const void *bytes, size_t size)
+{
+	ssize_t result;
+
+	event_load(bytes, size, FRAME);
+	if (runtime_recovers)
+		world_make_own(fd);
+	result = REAL(write)(fd, bytes, size);
+	if (runtime_logs && result > 0)
+		world_note_write(fd, -1, bytes, result);
+	return result;
+}
+
+#define PWRITES(name, offset_type)                                                                 \
+	PUBLIC ssize_t name(int fd, const void *bytes, size_t size, offset_type offset)            \
+	{                                                                                          \
+		ssize_t result;                                                                    \
+		event_load(bytes, size, FRAME);                                                    \
+		if (runtime_recovers)                                                              \
+			world_make_own(fd);                                                        \
+		result = REAL(name)(fd, bytes, size, offset);                                      \
+		if (runtime_logs && result > 0)                                                    \
+			world_note_write(fd, offset, bytes, result);                               \
+		return result;                                                                     \
+	}                                                                                          \
+	struct ignore_semicolon
+
+PWRITES(pwrite, off_t);
+PWRITES(pwrite64, off64_t);
+
+/* PM that was there before the crash is read from where it is mapped. */
+static bool read_image(int fd, void *bytes, size_t size, off_t offset, ssize_t *result,
+		       const struct frame *frame)
+{
+	uint32_t file = runtime_recovers ? world_file_of(fd) : 0;
+
+	if (!world_is_shared(file) || !runtime_session->executions.file[file - 1].pm)
+		return false;
+	*result = recovery_read(file - 1, fd, bytes, size, offset, frame);
+	return *result >= 0;
+}
+
+#define FILLED(result)                                                                             \
+	do {                                                                                       \
+		int saved_errno = errno;                                                           \
+		event_stored(bytes, (result) > 0 ? (size_t)(result) : 0, FRAME);                   \
+		errno = saved_errno;                                                               \
+	} while (0)
+
+PUBLIC ssize_t read(int fd, void *bytes, size_t size)
+{
+	ssize_t result;
+
+	if (runtime_recovers && read_image(fd, bytes, size, lseek(fd, 0, SEEK_CUR), &result, FRAME))
+		lseek(fd, result, SEEK_CUR);
+	else
+		result = REAL(read)(fd, bytes, size);
+	FILLED(result);
+	return result;
+}
+
+#define PREADS(name, offset_type)                                                                  \
+	PUBLIC ssize_t name(int fd, void *bytes, size_t size, offset_type offset)                  \
+	{                                                                                          \
+		ssize_t result;                                                                    \
+		if (!runtime_recovers || !read_image(fd, bytes, size, offset, &result, FRAME))     \
+			result = REAL(name)(fd, bytes, size, offset);                              \
+		FILLED(result);                                                                    \
+		return result;                                                                     \
+	}                                                                                          \
+	struct ignore_semicolon
+
+PREADS(pread, off_t);
+PREADS(pread64, off64_t);

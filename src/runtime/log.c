@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The log of the run before the crash: everything that decides what a crash can leave. */
+#include <string.h>
+
+#include "runtime/execution.h"
+
+enum { EVENTS_MAX = 3000000000u };
+#define BYTES_MAX (384ull << 30)
+
+void log_event(enum history_kind kind, uint32_t flags, uint32_t thread, uint64_t address,
+	       uint64_t size, uint32_t stack, const void *bytes)
+{
+	struct event_log *log = &runtime_session->executions.log;
+	uint64_t data = bytes ? __atomic_fetch_add(&log->bytes, size, __ATOMIC_RELAXED) : 0;
+	uint32_t index = __atomic_fetch_add(&log->events, 1, __ATOMIC_RELAXED);
+	struct history_event *event = &log->event[index];
+
+	if (index >= EVENTS_MAX || data + size > BYTES_MAX) {
+		__atomic_fetch_sub(&log->events, 1, __ATOMIC_RELAXED);
+		log->full = 1;
+		return;
+	}
+	if (bytes)
+		plain_copy(log->data + data, bytes, size);
+	*event = (struct history_event){
+		.kind = kind,
+		.flags = flags,
+		.thread = thread,
+		.stack = stack,
+		.address = address,
+		.size = size,
+		.data = data,
+	};
+}
+
+static uint32_t store_flags(uint32_t detail, uint64_t address, uint64_t size)
+{
+	bool single = detail & (PERDURE_ATOMIC | PERDURE_VOLATILE) && size <= 8 &&
+		      address % 8 + size <= 8 && !(detail & PERDURE_BULK);
+	uint32_t flags = 0;
+
+	if (single && (detail & PERDURE_ATOMIC || !runtime_session->executions.volatile_is_plain))
+		flags |= HISTORY_ATOMIC;
+	if (detail & PERDURE_NONTEMPORAL)
+		flags |= HISTORY_NONTEMPORAL;
+	else if (runtime_session->lines.model == LINES_EADR)
+		flags |= HISTORY_FOREIGN; /* what reached the cache is persistent */
+	if (detail & PERDURE_RMW && size == 16)
+		flags |= HISTORY_SINGLE;
+	return flags;
+}
+
+void log_told(const struct perdure_event *event)
+{
+	uint64_t address = event->address, size = event->size;
+	uint32_t thread = event->thread, stack = event->stack;
+
+	switch (event->kind) {
+	case PERDURE_EVENT_STORE:
+		foreign_stored(address, size);
+		log_event(HISTORY_STORE, store_flags(event->detail, address, size), thread, address,
+			  size, stack, (const void *)address);
+		break;
+	case PERDURE_EVENT_FLUSH:
+		log_event(event->detail == PERDURE_CLFLUSH ? HISTORY_ORDERED : HISTORY_FLUSH, 0,
+			  thread, address, 0, stack, NULL);
+		break;
+	case PERDURE_EVENT_FENCE:
+		if (event->detail == PERDURE_SFENCE || event->detail == PERDURE_MFENCE ||
+		    event->detail == PERDURE_RMW_FENCE)
+			log_event(HISTORY_FENCE, 0, thread, 0, 0, stack, NULL);
+		break;
+	case PERDURE_EVENT_PERSIST:
+		log_event(HISTORY_PERSIST, 0, thread, address, size, stack, NULL);
+		break;
+	case PERDURE_EVENT_TX_ADD:
+		log_event(HISTORY_PROTECT, 0, thread, address, size, stack, NULL);
+		break;
+	default:
+		break;
+	}
+}
+
+void log_alloc(const void *p, uint64_t size, uint32_t since, const struct frame *frame)
+{
+	struct event_log *log = &runtime_session->executions.log;
+	struct session_thread *thread = size ? thread_enter() : NULL;
+	uint32_t index;
+
+	if (!thread)
+		return;
+	index = __atomic_fetch_add(&log->events, 1, __ATOMIC_RELAXED);
+	if (index < EVENTS_MAX)
+		log->event[index] = (struct history_event){
+			.kind = HISTORY_ALLOC,
+			.thread = thread->lines.id,
+			.stack = stack_capture(frame),
+			.address = (uintptr_t)p,
+			.size = size,
+			.data = since,
+		};
+	thread_leave();
+}
+
+void log_world(const struct world_change *change, const void *bytes)
+{
+	struct event_log *log = &runtime_session->executions.log;
+	uint64_t size = sizeof(*change) + (bytes ? change->size : 0);
+	uint64_t data = __atomic_fetch_add(&log->bytes, size, __ATOMIC_RELAXED);
+	uint32_t index = __atomic_fetch_add(&log->events, 1, __ATOMIC_RELAXED);
+
+	if (index >= EVENTS_MAX || data + size > BYTES_MAX) {
+		log->full = 1;
+		return;
+	}
+	plain_copy(log->data + data, change, sizeof(*change));
+	if (bytes)
+		plain_copy(log->data + data + sizeof(*change), bytes, change->size);
+	log->event[index] = (struct history_event){
+		.kind = HISTORY_WORLD,
+		.size = size,
+		.data = data,
+	};
+}

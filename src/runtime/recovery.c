@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * An execution after a crash. PM that was there before is a private mapping of the command's image,
+ * which has everything that is certain; lines that are not hold what the policy says, until a load
+ * of a commit store chooses otherwise. The first read of every byte is written down.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "model/spin.h"
+#include "runtime/execution.h"
+
+#define TOUCHED_BASE 0x230000000000ull /* a table with an entry for each line of the window */
+#define IMAGE_BASE 0x240000000000ull   /* the image once more, read-only, at the same offsets */
+enum { FILES = 64, READS_MAX = 16 << 20, PAGE = 4096 };
+
+struct touched {
+	uint64_t written, read; /* bytes */
+};
+
+static struct touched *const touched = (void *)TOUCHED_BASE;
+static struct view view;
+static uint32_t lock;
+uint32_t recovery_skips;
+
+/* Where files of the image are mapped. */
+static struct place {
+	uint64_t start, end;
+	uint32_t count; /* of mappings that the program has */
+	int protection;
+} place[FILES];
+static uint32_t places;
+
+void recovery_start(void)
+{
+	struct execution *execution = runtime_execution;
+	size_t states = (execution->crash.lines + 1ul) * sizeof(struct view_state);
+	uint64_t table = (SESSION_WINDOW_SIZE / HISTORY_LINE_SIZE) * sizeof(struct touched);
+	int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+
+	if (!execution->lazy)
+		return;
+	syscall(SYS_mmap, TOUCHED_BASE, table, PROT_READ | PROT_WRITE, flags | MAP_FIXED, -1, 0L);
+	view = (struct view){
+		.history = &runtime_session->executions.history,
+		.crash = &execution->crash,
+		.state = (void *)syscall(SYS_mmap, NULL, states, PROT_READ | PROT_WRITE, flags, -1,
+					 0L),
+		.latest = execution->latest,
+		.strict = execution->strict,
+		.script = execution->script,
+		.script_length = execution->script_length,
+	};
+}
+
+static struct place *place_at(uint64_t address)
+{
+	for (uint32_t i = 0; i < places; i++)
+		if (address >= place[i].start && address < place[i].end)
+			return &place[i];
+	return NULL;
+}
+
+bool recovery_has(const void *p)
+{
+	return place_at((uintptr_t)p);
+}
+
+static uint64_t bits(uint64_t line, uint64_t start, uint64_t end)
+{
+	unsigned from = start > line ? start - line : 0;
+	unsigned to = end < line + HISTORY_LINE_SIZE ? end - line : HISTORY_LINE_SIZE;
+
+	return (to == 64 ? ~0ull : (1ull << to) - 1) & ~((1ull << from) - 1);
+}
+
+static struct touched *touched_line(uint64_t line)
+{
+	return &touched[(line - SESSION_WINDOW) / HISTORY_LINE_SIZE];
+}
+
+static const unsigned char *image_of(uint64_t line)
+{
+	return (const unsigned char *)(line - SESSION_WINDOW + IMAGE_BASE);
+}
+
+static void content_of(const struct history_versions *versions, uint32_t version, uint64_t line,
+		       unsigned char content[HISTORY_LINE_SIZE])
+{
+	plain_copy(content, image_of(line), HISTORY_LINE_SIZE);
+	history_content(view.history, versions, version, content);
+}
+
+/* Bytes that this execution has not changed get the content of another version. */
+static void change_version(const struct view_read *read, uint64_t line)
+{
+	unsigned char before[HISTORY_LINE_SIZE], after[HISTORY_LINE_SIZE];
+	unsigned char *memory = (unsigned char *)line;
+	uint64_t own = touched_line(line)->written;
+
+	content_of(&read->versions, read->before, line, before);
+	content_of(&read->versions, read->version, line, after);
+	for (unsigned i = 0; i < HISTORY_LINE_SIZE; i++)
+		if (!(own >> i & 1) && memory[i] == before[i] && memory[i] != after[i])
+			memory[i] = after[i];
+}
+
+static void record(const struct read_record *record)
+{
+	struct execution *execution = runtime_execution;
+
+	if (execution->reads == READS_MAX)
+		execution->reads_lost++;
+	else
+		execution->read[execution->reads++] = *record;
+}
+
+/*
+ * Bytes that are not what this execution was given were changed by code without hooks: a prebuilt
+ * library that repairs its data.
+ */
+static uint64_t changed_unseen(uint64_t line, const struct view_line *uncertain)
+{
+	const struct view_state *state = &view.state[uncertain - view.crash->line];
+	const unsigned char *memory = (const unsigned char *)line;
+	unsigned char content[HISTORY_LINE_SIZE];
+	struct history_versions versions;
+	uint64_t changed = 0;
+
+	view_versions(view.history, view.crash, uncertain, &versions);
+	content_of(&versions,
+		   state->started ? state->chosen : view_default(&versions, view.latest), line,
+		   content);
+	for (unsigned i = 0; i < HISTORY_LINE_SIZE; i++)
+		if (memory[i] != content[i])
+			changed |= 1ull << i;
+	return changed;
+}
+
+static void load_line(uint64_t line, uint64_t bytes, uint32_t flags, const struct frame *frame)
+{
+	struct touched *t = touched_line(line);
+	const struct view_line *uncertain;
+	struct view_read read;
+
+	bytes &= ~(t->written | t->read);
+	if (!bytes)
+		return;
+	uncertain = runtime_execution->inputs & INPUT_FOREIGN ? view_find(view.crash, line) : NULL;
+	if (uncertain)
+		t->written |= changed_unseen(line, uncertain);
+	bytes &= ~t->written;
+	if (!bytes)
+		return;
+	t->read |= bytes;
+	view.commit = runtime_session->executions.commit;
+	view.commits = runtime_session->executions.commits;
+	view_read(&view, line, bytes, image_of(line), &read);
+	if (read.line && read.chosen)
+		change_version(&read, line);
+	record(&(struct read_record){
+		.line = line,
+		.bytes = bytes,
+		.value = execution_hash((const unsigned char *)line, bytes),
+		.stack = stack_capture(frame),
+		.flags = flags | (recovery_skips ? READ_UNJUDGED : 0),
+	});
+}
+
+void recovery_load(const void *p, uint64_t size, uint32_t flags, const struct frame *frame)
+{
+	uint64_t start = (uintptr_t)p, end = start + size;
+	const struct place *at = runtime_execution->lazy ? place_at(start) : NULL;
+	bool locked;
+
+	if (!at || !thread_enter())
+		return;
+	locked = spin_lock(&lock, thread_owner());
+	for (uint64_t line = start & -64ull; line < end && line < at->end; line += 64)
+		load_line(line, bits(line, start, end), flags, frame);
+	if (locked)
+		spin_unlock(&lock);
+	thread_leave();
+}
+
+void recovery_stored(const void *p, uint64_t size)
+{
+	uint64_t start = (uintptr_t)p, end = start + size;
+	const struct place *at = runtime_execution->lazy ? place_at(start) : NULL;
+
+	for (uint64_t line = start & -64ull; at && line < end && line < at->end; line += 64)
+		touched_line(line)->written |= bits(line, start, end);
+}
+
+void recovery_asked(uint64_t what, uint64_t state)
+{
+	enum { KNOWN = 256 };
+	static uint64_t known[KNOWN];
+	static uint32_t count;
+
+	for (uint32_t i = 0; i < count; i++)
+		if (known[i] == what)
+			return;
+	if (count < KNOWN)
+		known[count++] = what;
+	record(&(struct read_record){ .line = what, .value = state, .flags = READ_OUTSIDE });
+}
+
+/* ---- mapping ---- */
+
+/* Lines that are not certain hold what the policy says. */
+static void fill_in(uint64_t start, uint64_t end)
+{
+	const struct view_crash *crash = view.crash;
+	struct history_versions versions;
+
+	for (uint32_t i = 0; i < crash->lines; i++) {
+		const struct view_line *line = &crash->line[i];
+		unsigned char content[HISTORY_LINE_SIZE];
+
+		if (line->address < start || line->address >= end)
+			continue;
+		view_versions(view.history, crash, line, &versions);
+		content_of(&versions, view_default(&versions, view.latest), line->address, content);
+		plain_copy((void *)line->address, content, sizeof(content));
+	}
+}
+
+static struct place *add_place(const struct session_file *file, int fd, uint64_t size)
+{
+	uint64_t start = file->base, offset = start - SESSION_WINDOW;
+	int flags = MAP_NORESERVE | MAP_FIXED;
+
+	if (places == FILES || !size ||
+	    syscall(SYS_mmap, start, size, PROT_READ | PROT_WRITE, flags | MAP_PRIVATE, fd, 0L) < 0 ||
+	    syscall(SYS_mmap, IMAGE_BASE + offset, size, PROT_READ, flags | MAP_SHARED, fd, 0L) < 0)
+		return NULL;
+	fill_in(start, start + size);
+	place[places] = (struct place){ .start = start, .end = start + size };
+	return &place[places++];
+}
+
+static struct session_file *place_of_file(uint32_t file)
+{
+	struct session *session = runtime_session;
+
+	for (uint32_t i = 0; i < session->files; i++)
+		if (session->file[i].world == file + 1)
+			return &session->file[i];
+	return NULL;
+}
+
+static void protect(const struct place *at)
+{
+	syscall(SYS_mprotect, at->start, at->end - at->start, at->count ? at->protection : PROT_NONE);
+}
+
+void *recovery_map(struct session_file *file, int fd, uint64_t length, int protection,
+		   uint64_t offset)
+{
+	struct place *at = place_at(file->base);
+	off_t size = lseek(fd, 0, SEEK_CUR), end = lseek(fd, 0, SEEK_END);
+
+	lseek(fd, size, SEEK_SET);
+	if (!at)
+		at = add_place(file, fd, (end + PAGE - 1) & -(uint64_t)PAGE);
+	if (!at || offset + length > at->end - at->start)
+		return MAP_FAILED;
+	at->count++;
+	at->protection |= protection;
+	protect(at);
+	runtime_execution->mapped_pm = 1;
+	return (void *)(file->base + offset);
+}
+
+bool recovery_unmap(uint64_t start, uint64_t end)
+{
+	struct place *at = place_at(start);
+
+	(void)end;
+	if (!at)
+		return false;
+	if (at->count && --at->count == 0) {
+		at->protection = PROT_NONE;
+		protect(at);
+	}
+	return true;
+}
+
+ssize_t recovery_read(uint32_t file, int fd, void *bytes, size_t size, off_t offset,
+		      const struct frame *frame)
+{
+	struct session_file *slot = place_of_file(file);
+	struct place *at = slot ? place_at(slot->base) : NULL;
+	off_t end = lseek(fd, 0, SEEK_END);
+
+	if (slot && !at)
+		at = add_place(slot, fd, (end + PAGE - 1) & -(uint64_t)PAGE);
+	if (!at || offset < 0)
+		return -1;
+	if (offset >= end)
+		return 0;
+	if ((off_t)size > end - offset)
+		size = end - offset;
+	if (!at->count)
+		syscall(SYS_mprotect, at->start, at->end - at->start, PROT_READ | PROT_WRITE);
+	recovery_load((void *)(at->start + offset), size, READ_BULK, frame);
+	plain_copy(bytes, (void *)(at->start + offset), size);
+	if (!at->count)
+		protect(at);
+	return size;
+}
+
+void recovery_leave_image(uint32_t file, int own)
+{
+	struct session_file *slot = place_of_file(file);
+	struct place *at = slot ? place_at(slot->base) : NULL;
+	off_t end = lseek(own, 0, SEEK_END);
+	uint64_t size;
+
+	if (!slot || !end)
+		return;
+	size = (end + PAGE - 1) & -(uint64_t)PAGE;
+	if (!at)
+		at = add_place(slot, own, size);
+	if (!at)
+		return;
+	syscall(SYS_mprotect, at->start, size, PROT_READ | PROT_WRITE);
+	syscall(SYS_pwrite64, own, at->start, end, 0L);
+	syscall(SYS_mmap, at->start, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, own, 0L);
+	protect(at);
+	*at = place[--places];
+}

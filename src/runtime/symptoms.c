@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Where a recovery crashes: the call stack, before the signal does its work. */
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+#include "runtime/execution.h"
+
+enum { STACK_SIZE = 256 << 10 };
+
+static const int watched[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS };
+
+static void on_crash(int signal, siginfo_t *info, void *context)
+{
+	struct execution *execution = runtime_execution;
+	const ucontext_t *where = context;
+	struct sigaction fatal = { .sa_handler = SIG_DFL };
+
+	if (!execution->signal) {
+		execution->signal = signal;
+		execution->signal_address = (uintptr_t)info->si_addr;
+		runtime_thread.busy = false;
+		if (thread_enter()) {
+			execution->signal_stack =
+				stack_capture_at(where->uc_mcontext.gregs[REG_RIP]);
+			thread_leave();
+		}
+	}
+	sigaction(signal, &fatal, NULL);
+	if (info->si_code <= 0 && signal != SIGABRT) /* sent by somebody: it does not come again */
+		raise(signal);
+}
+
+void symptoms_watch(void)
+{
+	struct sigaction action = { .sa_sigaction = on_crash, .sa_flags = SA_SIGINFO | SA_ONSTACK };
+	stack_t stack = { .ss_size = STACK_SIZE };
+
+	if (runtime_has_sanitizer) /* which has its own idea of that, and a better report */
+		return;
+	stack.ss_sp = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (stack.ss_sp == MAP_FAILED)
+		return;
+	sigaltstack(&stack, NULL);
+	for (size_t i = 0; i < sizeof(watched) / sizeof(*watched); i++)
+		sigaction(watched[i], &action, NULL);
+}

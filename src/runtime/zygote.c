@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The target as a zygote: see session/zygote.h. */
+#include "session/zygote.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "runtime/execution.h"
+
+static void say(int channel, enum zygote_word word, int32_t value, int32_t other)
+{
+	struct zygote_message message = { .word = word, .value = value, .other = other };
+
+	if (REAL(write)(channel, &message, sizeof(message)) != sizeof(message))
+		_exit(0); /* the command is gone */
+}
+
+static void redirect(int32_t from, int to, int flags)
+{
+	char path[64];
+	int fd;
+
+	if (from < 0)
+		return;
+	REAL(snprintf)(path, sizeof(path), "/proc/%d/fd/%d", runtime_session->executions.command, from);
+	fd = REAL(open)(path, flags);
+	if (fd < 0)
+		_exit(125);
+	if (fd != to) {
+		dup2(fd, to);
+		close(fd);
+	}
+}
+
+static void become_execution(uint32_t number, pid_t group)
+{
+	const struct execution *execution = &runtime_session->executions.execution[number];
+	char text[16];
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prctl(PR_SET_CHILD_SUBREAPER, 0);
+	if (!execution->stage) /* the terminal's signals are for the program, too */
+		setpgid(0, group);
+	redirect(execution->input, STDIN_FILENO, O_RDONLY);
+	redirect(execution->output, STDOUT_FILENO, O_WRONLY | O_APPEND);
+	redirect(execution->errors, STDERR_FILENO, O_WRONLY | O_APPEND);
+	REAL(snprintf)(text, sizeof(text), "%u", number);
+	setenv(EXECUTION_VARIABLE, text, 1);
+	runtime_session->image[runtime_image].pid = getpid();
+	execution_join(number);
+}
+
+/* Returns in each execution. */
+static void serve(int channel, pid_t group)
+{
+	struct zygote_message message;
+	int status;
+
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	say(channel, ZYGOTE_READY, runtime_involved, 0);
+	while (REAL(read)(channel, &message, sizeof(message)) == sizeof(message)) {
+		pid_t child;
+
+		if (message.word == ZYGOTE_REAP) {
+			while (waitpid(-1, &status, 0) > 0 || errno == EINTR)
+				;
+			say(channel, ZYGOTE_REAPED, 0, 0);
+			continue;
+		}
+		child = REAL(fork)();
+		if (child == 0) {
+			close(channel);
+			become_execution(message.execution, group);
+			return;
+		}
+		say(channel, ZYGOTE_STARTED, child, errno);
+		if (child < 0)
+			continue;
+		while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+			;
+		say(channel, ZYGOTE_ENDED, status, waitpid(-1, NULL, WNOHANG | WNOWAIT) >= 0);
+	}
+	_exit(0);
+}
+
+void zygote_serve(void)
+{
+	const char *text = getenv(ZYGOTE_VARIABLE);
+	pid_t group = getpgrp();
+	char *end;
+
+	if (!text || !runtime_session)
+		return;
+	runtime_is_zygote = true;
+	setpgid(0, 0);
+	for (;;) { /* one zygote a channel, all with the same memory */
+		int channel = strtol(text, &end, 10);
+
+		if (*end != ',') {
+			unsetenv(ZYGOTE_VARIABLE);
+			serve(channel, group);
+			break;
+		}
+		if (REAL(fork)() == 0) {
+			for (const char *rest = end + 1; *rest; rest = end + (*end == ','))
+				close(strtol(rest, &end, 10));
+			unsetenv(ZYGOTE_VARIABLE);
+			serve(channel, group);
+			break;
+		}
+		close(channel);
+		text = end + 1;
+	}
+	runtime_is_zygote = false;
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Executions under `perdure check`: the run before the crash, which writes a log, and recoveries
+ * after a crash, each of which has a slot here for what the command tells it and what it answers.
+ *
+ * Number 0 is the run before the crash, the others are the command's workers, one recovery each at
+ * a time.
+ */
+#ifndef SESSION_EXECUTION_H
+#define SESSION_EXECUTION_H
+
+#include "model/history.h"
+#include "model/view.h"
+
+enum {
+	EXECUTIONS = 65,
+	EXECUTION_PATH = 512,
+	EXECUTION_RANGES = 256,
+	WORLD_ENTRIES = 256,
+	WORLD_FILES = 64,
+	WORLD_SPARE = 16,
+};
+
+/* ---- files as an execution sees them ---- */
+
+/*
+ * A file that some execution may change. Executions work on copies, in files of the command that
+ * have no name and are opened through /proc.
+ */
+struct world_file {
+	char path[EXECUTION_PATH]; /* where it was first met, absolute */
+	bool existed;              /* before the run; then the user's own file has that content */
+	bool pm;                   /* mapped as PM by the run before the crash */
+	bool by_stdio;             /* opened with fopen: writes are seen late */
+};
+
+enum world_kind { WORLD_ABSENT, WORLD_FILE, WORLD_DIRECTORY };
+
+/* What a path means. */
+struct world_entry {
+	uint32_t kind;
+	uint32_t file; /* WORLD_FILE: index */
+	char path[EXECUTION_PATH];
+};
+
+/* Where the content of a file is. */
+struct world_backing {
+	int32_t fd;     /* the command's descriptor; 0: nowhere yet */
+	bool shared;    /* with later executions of this worker: must not be changed */
+	uint64_t inode; /* of fd */
+	uint64_t state; /* changes with the content and the size; of shared ones only */
+};
+
+struct world {
+	uint32_t entries;
+	struct world_entry entry[WORLD_ENTRIES];
+	struct world_backing backing[WORLD_FILES];
+};
+
+enum world_operation {
+	WORLD_CREATE, /* a new, empty file at this path */
+	WORLD_SIZE,
+	WORLD_WRITE,
+	WORLD_UNLINK,
+	WORLD_RENAME,
+	WORLD_MKDIR,
+};
+
+/* In the log's data, for an event of kind HISTORY_WORLD. */
+struct world_change {
+	uint32_t operation;
+	uint32_t file;
+	uint64_t offset, size; /* WRITE: its bytes follow in the log */
+	char path[EXECUTION_PATH], to[EXECUTION_PATH];
+};
+
+/* ---- the log of the run before the crash ---- */
+
+struct event_log {
+	uint32_t on;
+	uint32_t events;
+	uint64_t bytes;
+	uint32_t full; /* events that found no room */
+	struct history_event *event;
+	unsigned char *data;
+};
+
+/* ---- what a recovery reads ---- */
+
+enum read_flag {
+	READ_LIBRARY = 1,  /* by the code of a library that has transactions */
+	READ_UNJUDGED = 2, /* the program asked not to judge it */
+	READ_BULK = 4,     /* a copy, not an access of its own */
+	READ_OUTSIDE = 8,  /* not memory: `line` is the hash of a path, `value` its state */
+	READ_LATE = 16,    /* not the first thing read of its bytes: only for the memo */
+};
+
+/* The first read of some bytes that this execution has not written. */
+struct read_record {
+	uint64_t line;  /* address */
+	uint64_t bytes; /* one bit each */
+	uint64_t value; /* hash of these bytes */
+	uint32_t stack;
+	uint32_t flags;
+};
+
+/* ---- one execution ---- */
+
+/* Why what it did is not a function of what it read. */
+enum execution_input {
+	INPUT_THREADS = 1,
+	INPUT_PROCESSES = 2,
+	INPUT_SOCKETS = 4,
+	INPUT_FOREIGN = 8, /* a prebuilt library reads PM */
+};
+
+struct execution {
+	/* From the command. */
+	uint32_t stage;
+	bool lazy; /* memory is decided as it is read; otherwise the whole image is as it is */
+	bool latest, strict;
+	int32_t input, output, errors; /* the command's descriptors for 0, 1, 2; -1: inherited */
+	struct view_crash crash;
+	uint32_t script_length;
+	uint8_t script[VIEW_CHOICES];
+	struct world world;
+	int32_t spare[WORLD_SPARE]; /* empty files to take */
+	uint64_t spare_inode[WORLD_SPARE];
+
+	/* To the command. */
+	uint32_t spare_used;
+	uint32_t reads, reads_lost;
+	struct read_record *read;
+	uint32_t inputs; /* bit set of execution_input */
+	uint32_t listening;
+	uint32_t complete; /* the program said that detection is over */
+	uint32_t signal;
+	uint32_t signal_stack;
+	uint64_t signal_address;
+	uint32_t mapped_pm;
+
+	/* Room that the command uses. */
+	struct view_line *line;
+	uint32_t *index;
+};
+
+struct executions {
+	bool on;                /* this is `perdure check` */
+	bool volatile_is_plain; /* --volatile plain: no commit stores */
+	bool prebuilt;          /* transactions are those of a prebuilt library */
+	uint32_t lock;     /* files */
+	int32_t command;   /* process that has the descriptors */
+	uint32_t too_large; /* a file could not be copied */
+	uint32_t files;
+	struct world_file file[WORLD_FILES];
+	struct event_log log;
+	struct history history;
+	uint32_t commits, checksums;
+	struct view_range commit[EXECUTION_RANGES]; /* commit variables */
+	struct execution_cover {
+		uint32_t commit; /* index */
+		struct view_range range;
+	} cover[EXECUTION_RANGES]; /* what they are about */
+	uint32_t covers;
+	struct view_range checksum[EXECUTION_RANGES];
+	uint32_t ranges_lost;
+	uint64_t roots[64];
+	struct execution *execution; /* EXECUTIONS of them */
+};
+
+/* The hash of some bytes of a line, as in read_record. */
+uint64_t execution_hash(const unsigned char *line, uint64_t bytes);
+uint64_t execution_hash_text(const char *text);
+
+#endif
