@@ -11,9 +11,9 @@ void checkers_start(struct session *session)
 	lines_listen(all);
 }
 
-void checkers_report(const struct raw_finding *finding, uint32_t owner)
+uint32_t checkers_report(const struct raw_finding *finding, uint32_t owner)
 {
 	if (!(current->options.enabled & 1u << finding->kind))
-		return;
-	raw_add(&current->raw, finding, owner);
+		return 0;
+	return raw_add(&current->raw, finding, owner);
 }

@@ -8,8 +8,8 @@
 /* Lets the checkers listen to the session's model in this process. */
 void checkers_start(struct session *session);
 
-/* For checkers: counts an occurrence if its kind is wanted. */
-void checkers_report(const struct raw_finding *finding, uint32_t owner);
+/* For checkers: counts an occurrence if its kind is wanted; the number of its entry, or 0. */
+uint32_t checkers_report(const struct raw_finding *finding, uint32_t owner);
 
 extern const struct lines_listener pattern_checker;
 

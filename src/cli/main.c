@@ -2,6 +2,7 @@
 /* The perdure command: a table of subcommands. */
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/commands.h"
@@ -32,6 +33,8 @@ static const struct command {
 	int (*run)(char **words);
 	const char *help; /* null: not for people */
 } commands[] = {
+	{ "check", command_check,
+	  "run a program, and its recovery after every crash (the default)" },
 	{ "run", command_run, "run a program and report missing and extra flushes and fences" },
 	{ "cc", command_cc, "compile C for analysis; also as perdure-cc" },
 	{ "c++", command_cxx, "compile C++ for analysis; also as perdure-c++" },
@@ -49,13 +52,13 @@ static int command_help(char **words)
 	(void)words;
 	printf("perdure finds crash-consistency bugs in programs that use persistent memory.\n\n"
 	       "  perdure-cc -o prog prog.c          build with perdure-cc or perdure-c++\n"
-	       "  perdure run --pm 'POOL' ./prog     run it and read the report\n\n"
+	       "  perdure --pm 'POOL' ./prog         crash it everywhere, and read the report\n\n"
 	       "Commands:\n");
 	for (int i = 0; i < COMMANDS; i++)
 		if (commands[i].help)
 			printf("  %-9s %s\n", commands[i].name, commands[i].help);
-	printf("\nOptions of run (before the program):\n");
-	options_help(stdout);
+	printf("\nOptions (before the program; not all are for run):\n");
+	options_help(stdout, OPTIONS_RUN | OPTIONS_CHECK);
 	printf("\nExit status: 0 nothing found, 1 findings, 2 bad usage, 3 could not do the work,\n"
 	       "4 a budget ended the work and nothing was found.\n");
 	return EXIT_NOTHING_FOUND;
@@ -73,20 +76,28 @@ static int unknown_command(const char *word)
 	fprintf(stderr, "perdure: unknown command %s", word);
 	if (better)
 		fprintf(stderr, "; did you mean %s?", better);
-	fprintf(stderr, " (to analyse a program: perdure run [options] %s)\n", word);
+	fprintf(stderr, " (and there is no program of that name)\n");
 	return EXIT_BAD_USAGE;
 }
 
 int main(int argc, char **argv)
 {
+	char *program;
+
 	target_prepare_process();
 	if (argc < 2) {
-		fprintf(stderr, "perdure: what shall I do? perdure run [options] PROG [ARGS], or "
+		fprintf(stderr, "perdure: what shall I do? perdure [options] PROG [ARGS], or "
 				"perdure --help\n");
 		return EXIT_BAD_USAGE;
 	}
 	for (int i = 0; i < COMMANDS; i++)
 		if (strcmp(commands[i].name, argv[1]) == 0)
 			return commands[i].run(argv + 2);
+	/* No command: check. */
+	program = argv[1][0] == '-' ? NULL : target_find_program(argv[1]);
+	if (program || argv[1][0] == '-') {
+		free(program);
+		return command_check(argv + 1);
+	}
 	return unknown_command(argv[1]);
 }

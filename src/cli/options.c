@@ -220,56 +220,184 @@ static const char *set_help(struct options *options, const char *value)
 	return NULL;
 }
 
+/* ---- of check ---- */
+
+static const char *set_command(char ***command, const char *value)
+{
+	*command = options_split(value);
+	if (!*command)
+		return "a quote is not closed";
+	return **command ? NULL : "is empty";
+}
+
+static const char *set_recover(struct options *options, const char *value)
+{
+	return set_command(&options->recover, value);
+}
+
+static const char *set_checker(struct options *options, const char *value)
+{
+	return set_command(&options->checker, value);
+}
+
+static const char *set_drive(struct options *options, const char *value)
+{
+	options->drive = value;
+	return NULL;
+}
+
+static const char *set_drive_recover(struct options *options, const char *value)
+{
+	options->drive_recover = value;
+	return NULL;
+}
+
+/* "1,3-5", or "nonzero". */
+static const char *set_bad_exit(struct options *options, const char *value)
+{
+	if (strcmp(value, "nonzero") == 0) {
+		memset(options->bad_exit + 1, 1, 255);
+		return NULL;
+	}
+	while (*value) {
+		char *end;
+		long low = strtol(value, &end, 10), high = low;
+
+		if (end == value)
+			return "must be a list of numbers, like 1,3-5, or nonzero";
+		if (*end == '-')
+			high = strtol(end + 1, &end, 10);
+		if (low < 0 || high > 255 || low > high || (*end && *end != ','))
+			return "must be a list of numbers from 0 to 255, like 1,3-5, or nonzero";
+		memset(options->bad_exit + low, 1, high - low + 1);
+		value = end + (*end == ',');
+	}
+	return NULL;
+}
+
+static const char *set_jobs(struct options *options, const char *value)
+{
+	return parse_long(value, 1, 64, &options->jobs);
+}
+
+static const char *set_max_crash_points(struct options *options, const char *value)
+{
+	return parse_long(value, 1, 1000000000, &options->max_crash_points);
+}
+
+static const char *set_strict(struct options *options, const char *value)
+{
+	(void)value;
+	options->strict = true;
+	return NULL;
+}
+
+static const char *set_volatile(struct options *options, const char *value)
+{
+	options->plain_volatile = strcmp(value, "plain") == 0;
+	return options->plain_volatile || strcmp(value, "atomic") == 0 ? NULL
+								       : "must be atomic or plain";
+}
+
+static const char *set_keep(struct options *options, const char *value)
+{
+	(void)value;
+	options->keep = true;
+	return NULL;
+}
+
+static const char *set_no_memo(struct options *options, const char *value)
+{
+	(void)value;
+	options->no_memo = true;
+	return NULL;
+}
+
 /* ---- the table ---- */
+
+enum { ALL = OPTIONS_RUN | OPTIONS_CHECK };
 
 static const struct option {
 	const char *name;
 	const char *value; /* what its value is called; null: it has none */
 	set_fn set;
 	const char *help;
+	unsigned commands; /* enum options_command */
 } table[] = {
 	{ "--pm", "GLOB", set_pm,
 	  "files that are persistent memory, by the path given to open or the absolute one; may be "
-	  "repeated (DAX files and what libpmem maps are PM anyway)" },
-	{ "--pm-heap", NULL, set_pm_heap, "the program's heap is persistent memory" },
-	{ "--model", "M", set_model, "px86 (default) or eadr: caches are persistent" },
-	{ "--enable", "KIND", set_enable, "also report this kind of finding" },
-	{ "--disable", "KIND", set_disable, "do not report this kind of finding" },
+	  "repeated (DAX files and what libpmem maps are PM anyway)", ALL },
+	{ "--pm-heap", NULL, set_pm_heap, "the program's heap is persistent memory", ALL },
+	{ "--model", "M", set_model, "px86 (default) or eadr: caches are persistent", ALL },
+	{ "--enable", "KIND", set_enable, "also report this kind of finding", ALL },
+	{ "--disable", "KIND", set_disable, "do not report this kind of finding", ALL },
 	{ "--lib-model", "FILE", set_lib_model,
-	  "what the functions of a library do (docs/models.md); may be repeated" },
+	  "what the functions of a library do (docs/models.md); may be repeated", ALL },
 	{ "--trust-lib", "GLOB", set_trust_lib,
-	  "do not judge what libraries of this name do (prebuilt PMDK is trusted anyway)" },
+	  "do not judge what libraries of this name do (prebuilt PMDK is trusted anyway)", ALL },
 	{ "--tx-only", "STRUCT", set_tx_only,
-	  "a structure that may only be changed in a transaction that has logged it" },
+	  "a structure that may only be changed in a transaction that has logged it", ALL },
 	{ "--plugin", "SO", set_plugin,
-	  "a checker of your own (docs/plugins.md); may be repeated" },
+	  "a checker of your own (docs/plugins.md); may be repeated", ALL },
 	{ "--suppress", "FILE", set_suppress,
-	  "leave out the findings that this file describes; may be repeated" },
+	  "leave out the findings that this file describes; may be repeated", ALL },
 	{ "--gen-suppressions", "[=FILE]", set_gen_suppressions,
-	  "write blocks for --suppress, one a finding, to FILE or standard output" },
+	  "write blocks for --suppress, one a finding, to FILE or standard output", ALL },
 	{ "--baseline", "FILE", set_baseline,
-	  "an earlier JSON result: only findings that are new count" },
+	  "an earlier JSON result: only findings that are new count", ALL },
 	{ "--json", "FILE", set_json,
-	  "write the result as JSON (- is standard output, %p becomes the process number)" },
-	{ "--sarif", "FILE", set_sarif, "the same as SARIF 2.1.0, for code-scanning services" },
-	{ "--junit", "FILE", set_junit, "the same as JUnit XML, one test case a cause" },
-	{ "--trace", "FILE", set_trace, "write every event on PM, as text" },
-	{ "--timeout", "S", set_timeout, "end the program after S seconds of CPU time" },
-	{ "--max-time", "S", set_max_time, "end the program after S seconds" },
-	{ "--max-memory", "M", set_max_memory, "end the program when it uses more than M MiB" },
+	  "write the result as JSON (- is standard output, %p becomes the process number)", ALL },
+	{ "--sarif", "FILE", set_sarif, "the same as SARIF 2.1.0, for code-scanning services", ALL },
+	{ "--junit", "FILE", set_junit, "the same as JUnit XML, one test case a cause", ALL },
+	{ "--trace", "FILE", set_trace, "write every event on PM, as text", ALL },
+	{ "--recover", "CMD", set_recover,
+	  "what to run after a crash; otherwise the program, with the same arguments",
+	  OPTIONS_CHECK },
+	{ "--checker", "CMD", set_checker,
+	  "run this on the image that a crash leaves, instead of a recovery: status 0 says that it is "
+	  "consistent",
+	  OPTIONS_CHECK },
+	{ "--bad-exit", "LIST", set_bad_exit,
+	  "exit statuses that mean that a recovery failed: 1,3-5, or nonzero", OPTIONS_CHECK },
+	{ "--drive", "CMD", set_drive,
+	  "a shell command to run when the program listens on a socket; then the program is ended",
+	  OPTIONS_CHECK },
+	{ "--drive-recover", "CMD", set_drive_recover, "the same for recoveries", OPTIONS_CHECK },
+	{ "--jobs", "N", set_jobs, "recoveries at a time (default: one for each core)",
+	  OPTIONS_CHECK },
+	{ "--max-crash-points", "N", set_max_crash_points,
+	  "examine only N crash points, evenly spread", OPTIONS_CHECK },
+	{ "--strict-commit", NULL, set_strict,
+	  "report also reads of atomic stores that may be missing", OPTIONS_CHECK },
+	{ "--volatile", "HOW", set_volatile,
+	  "volatile stores are atomic (default) or plain: whether a recovery may read them",
+	  OPTIONS_CHECK },
+	{ "--keep", NULL, set_keep, "leave PM files as the run before the crash left them",
+	  OPTIONS_CHECK },
+	{ "--no-memo", NULL, set_no_memo,
+	  "run every recovery, also those that are known to do the same as an earlier one",
+	  OPTIONS_CHECK },
+	{ "--timeout", "S", set_timeout,
+	  "end the program, or a recovery, after S seconds of CPU time (recoveries: 10)", ALL },
+	{ "--max-time", "S", set_max_time, "end everything after S seconds", ALL },
+	{ "--max-memory", "M", set_max_memory, "end a program that uses more than M MiB", ALL },
 	{ "--error-exitcode", "N", set_error_status,
-	  "exit with N, not 1, when there are findings" },
-	{ "--quiet", NULL, set_quiet, "no report on standard error" },
-	{ "--stats", NULL, set_stats, "print counters" },
-	{ "--help", NULL, set_help, "show this text" },
+	  "exit with N, not 1, when there are findings", ALL },
+	{ "--quiet", NULL, set_quiet, "no report on standard error", ALL },
+	{ "--stats", NULL, set_stats, "print counters", ALL },
+	{ "--help", NULL, set_help, "show this text", ALL },
 };
 enum { OPTIONS = sizeof(table) / sizeof(*table) };
 
-void options_help(FILE *out)
+void options_help(FILE *out, unsigned commands)
 {
 	for (int i = 0; i < OPTIONS; i++) {
 		const char *value = table[i].value ? table[i].value : "";
-		int width = fprintf(out, "  %s%s%s", table[i].name,
+		int width;
+
+		if (!(table[i].commands & commands))
+			continue;
+		width = fprintf(out, "  %s%s%s", table[i].name,
 				    *value && *value != '[' ? " " : "", value);
 
 		fprintf(out, "%*s%s\n", width < 25 ? 25 - width : 1, "", table[i].help);
@@ -339,7 +467,7 @@ static int unknown_option(const char *word)
 }
 
 /* One option at words[*at]; "--name value" and "--name=value" both work. */
-static int parse_option(struct options *options, char **words, int *at)
+static int parse_option(struct options *options, char **words, int *at, unsigned command)
 {
 	char *word = words[*at], *equals = strchr(word, '=');
 	const char *value = NULL, *wrong;
@@ -362,6 +490,10 @@ static int parse_option(struct options *options, char **words, int *at)
 				return 2;
 			}
 		}
+		if (!(table[i].commands & command)) {
+			fprintf(stderr, "perdure: %s is an option of perdure check\n", table[i].name);
+			return 2;
+		}
 		wrong = table[i].set(options, value);
 		if (wrong)
 			fprintf(stderr, "perdure: %s %s: %s\n", table[i].name, value, wrong);
@@ -372,7 +504,7 @@ static int parse_option(struct options *options, char **words, int *at)
 	return unknown_option(word);
 }
 
-int options_parse(struct options *options, char **words, bool need_program)
+int options_parse(struct options *options, char **words, unsigned command)
 {
 	int at = 0;
 
@@ -382,7 +514,7 @@ int options_parse(struct options *options, char **words, bool need_program)
 			at++;
 			break;
 		}
-		if (parse_option(options, words, &at))
+		if (parse_option(options, words, &at, command))
 			return 2;
 	}
 	options->command = words + at;
@@ -390,8 +522,9 @@ int options_parse(struct options *options, char **words, bool need_program)
 		for (int kind = 0; kind < KIND_COUNT; kind++)
 			if (!kind_info(kind)->in_eadr)
 				options->session.enabled &= ~(1u << kind);
-	if (need_program && !options->help && !words[at]) {
-		fprintf(stderr, "perdure: which program? perdure run [options] [--] PROG [ARGS]\n");
+	if (!(command & OPTIONS_NO_PROGRAM) && !options->help && !words[at]) {
+		fprintf(stderr, "perdure: which program? perdure %s [options] [--] PROG [ARGS]\n",
+			command & OPTIONS_CHECK ? "check" : "run");
 		return 2;
 	}
 	return 0;

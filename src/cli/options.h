@@ -10,6 +10,9 @@
 
 enum { OPTIONS_FILES = 64 };
 
+/* Which commands an option is for. */
+enum options_command { OPTIONS_RUN = 1, OPTIONS_CHECK = 2, OPTIONS_NO_PROGRAM = 4 };
+
 struct options {
 	struct session_options session; /* what the target's runtime needs */
 	const char *json, *sarif, *junit;
@@ -25,13 +28,20 @@ struct options {
 	int error_status;             /* --error-exitcode, 0: none */
 	bool quiet, stats, help;
 	char **command; /* the program and its arguments, null-terminated */
+
+	/* check */
+	char **recover, **checker;
+	const char *drive, *drive_recover;
+	long jobs, max_crash_points; /* 0: as many as there are cores, all */
+	bool bad_exit[256];
+	bool strict, plain_volatile, keep, no_memo;
 };
 
 /*
- * Parses the words after the subcommand. Returns 0, or 2 with a message on standard error.
- * `need_program`: a program must follow.
+ * Parses the words after the subcommand. Returns 0, or 2 with a message on standard error. A
+ * program must follow, unless OPTIONS_NO_PROGRAM says so.
  */
-int options_parse(struct options *options, char **words, bool need_program);
+int options_parse(struct options *options, char **words, unsigned command);
 
 /*
  * Splits a string like PERDURE_OPTIONS into words, shell-like quotes respected. Allocated; null if
@@ -39,7 +49,8 @@ int options_parse(struct options *options, char **words, bool need_program);
  */
 char **options_split(const char *text);
 
-void options_help(FILE *out);
+/* Those of the commands in this set. */
+void options_help(FILE *out, unsigned commands);
 
 /* The best match for a misspelt word among a null-terminated list, or null. */
 const char *options_suggest(const char *word, const char *const *candidates);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -250,6 +251,24 @@ static void add_usage(pid_t pid, void *argument)
 	usage->megabytes += pages * (sysconf(_SC_PAGESIZE) / 1024) / 1024;
 }
 
+unsigned target_count_below(int pid)
+{
+	unsigned count = 0;
+
+	each_descendant(pid, count_one, &count);
+	return count;
+}
+
+void target_usage(int pid, double *seconds, long *megabytes)
+{
+	struct usage usage = { 0 };
+
+	add_usage(pid, &usage);
+	each_descendant(pid, add_usage, &usage);
+	*seconds = usage.most_cpu_time;
+	*megabytes = usage.megabytes;
+}
+
 const char *target_over_budget(int pid, const struct target_limits *limits, double started)
 {
 	struct usage usage = { 0 };
@@ -264,6 +283,23 @@ const char *target_over_budget(int pid, const struct target_limits *limits, doub
 	if (limits->timeout && usage.most_cpu_time > limits->timeout)
 		return "--timeout";
 	return limits->max_memory && usage.megabytes > limits->max_memory ? "--max-memory" : NULL;
+}
+
+/* A signal that was ignored before, as under nohup, stays ignored. */
+static void take_signals(void)
+{
+	struct sigaction action = { .sa_handler = on_signal };
+
+	for (int i = 0; i < SIGNALS; i++) {
+		sigaction(passed_on[i], NULL, &inherited[i]);
+		if (inherited[i].sa_handler != SIG_IGN)
+			sigaction(passed_on[i], &action, NULL);
+	}
+}
+
+static void ignore_signal(int signal)
+{
+	(void)signal;
 }
 
 static void prepend_preload(const char *library)
@@ -319,6 +355,19 @@ static void become_target(void)
 		if (was_closed[fd])
 			close(fd);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getenv("PERDURE_ZYGOTE")) /* equal addresses in all executions, where that is allowed */
+		personality(ADDR_NO_RANDOMIZE);
+}
+
+bool target_prepare(int session_fd, bool heap)
+{
+	struct sigaction child_action = { .sa_handler = ignore_signal };
+
+	each_descendant(getpid(), note_foreign, NULL);
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	take_signals();
+	sigaction(SIGCHLD, &child_action, NULL);
+	return set_environment(session_fd, heap);
 }
 
 static pid_t start(const char *program, char **command)
@@ -413,48 +462,38 @@ static void wait_for_all(pid_t main_process, const struct target_limits *limits,
 	}
 }
 
-/* A signal that was ignored before, as under nohup, stays ignored. */
-static void take_signals(void)
+int target_start(char **command)
 {
-	struct sigaction action = { .sa_handler = on_signal };
+	char *program = target_find_program(command[0]);
+	pid_t child = program ? start(program, command) : -1;
 
-	for (int i = 0; i < SIGNALS; i++) {
-		sigaction(passed_on[i], NULL, &inherited[i]);
-		if (inherited[i].sa_handler != SIG_IGN)
-			sigaction(passed_on[i], &action, NULL);
-	}
+	if (child < 0)
+		fprintf(stderr, "perdure: cannot run %s: %s\n", command[0],
+			errno == ENOEXEC ? "not an executable file (a script needs a #! line)"
+					 : strerror(errno));
+	free(program);
+	return child;
 }
 
-static void ignore_signal(int signal)
+const char *target_interrupted(void)
 {
-	(void)signal;
+	for (int i = 0; i < SIGNALS; i++)
+		if (received[i])
+			return signal_budgets[i];
+	return NULL;
 }
 
 bool target_run(char **command, int session_fd, bool heap, const struct target_limits *limits,
 		struct target_end *end)
 {
-	struct sigaction child_action = { .sa_handler = ignore_signal };
-	char *program = target_find_program(command[0]);
-	pid_t child = -1;
+	pid_t child;
 
 	*end = (struct target_end){ 0 };
-	if (program) {
-		each_descendant(getpid(), note_foreign, NULL);
-		prctl(PR_SET_CHILD_SUBREAPER, 1);
-		take_signals();
-		sigaction(SIGCHLD, &child_action, NULL);
-		if (!set_environment(session_fd, heap))
-			return false;
-		child = start(program, command);
-	}
-	if (child < 0) {
-		fprintf(stderr, "perdure: cannot run %s: %s\n", command[0],
-			errno == ENOEXEC ? "not an executable file (a script needs a #! line)"
-					 : strerror(errno));
-		free(program);
+	if (!target_prepare(session_fd, heap))
 		return false;
-	}
-	free(program);
+	child = target_start(command);
+	if (child < 0)
+		return false;
 	wait_for_all(child, limits, end);
 	return true;
 }

@@ -31,6 +31,12 @@ double target_now(void);
 /* Running or waiting; one that has ended and is not yet reaped is not alive. */
 bool target_is_alive(int pid);
 
+/* How many processes there are below `pid`. */
+unsigned target_count_below(int pid);
+
+/* CPU seconds and MiB that a process and all below it have used. */
+void target_usage(int pid, double *seconds, long *megabytes);
+
 /* Sends a signal to all processes below `pid`. */
 void target_signal_below(int pid, int signal);
 
@@ -44,6 +50,15 @@ bool target_stdout_closed(void);
 
 /* The full path of a program as a shell would find it; null with errno set. Allocated. */
 char *target_find_program(const char *name);
+
+/* Takes over signals and children, and tells programs of the session. False after a message. */
+bool target_prepare(int session_fd, bool heap);
+
+/* Starts a program that target_prepare was called for; -1 after a message. */
+int target_start(char **command);
+
+/* Signals to perdure that ask it to end: which one, as a budget; null if none came. */
+const char *target_interrupted(void);
 
 /*
  * Runs the command to its end, with every process it leaves behind. False with a message on

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "drive/check.h"
 #include "report/map.h"
 #include "report/symbols.h"
 #include "report/types.h"
@@ -19,7 +20,14 @@ static void set_object(struct finding *f, const struct session *session)
 	f->offset = f->address - file->base + file->first;
 }
 
-static void fill_in(struct finding *f, const struct raw_finding *raw, const struct session *session)
+static void add_site(struct finding *f, const struct session *session, uint32_t stack)
+{
+	if (stack)
+		symbols_resolve(session, stack, &f->site[f->sites++]);
+}
+
+static void fill_in(struct finding *f, const struct raw_finding *raw, const struct session *session,
+		    const struct check *check)
 {
 	*f = (struct finding){
 		.kind = raw->kind,
@@ -27,13 +35,19 @@ static void fill_in(struct finding *f, const struct raw_finding *raw, const stru
 		.size = raw->size,
 		.count = raw->count,
 		.folded = raw->folded,
-		.sites = raw->other ? 2 : 1,
+		.sites = 1,
 		.correctness = kind_info(raw->kind)->correctness,
 	};
 	symbols_resolve(session, raw->stack, &f->site[0]);
 	f->site[0].thread = raw->thread;
-	if (raw->other)
-		symbols_resolve(session, raw->other, &f->site[1]);
+	add_site(f, session, raw->other);
+	for (unsigned i = 0; i < RAW_SUSPECTS; i++)
+		add_site(f, session, raw->suspect[i]);
+	add_site(f, session, raw->commit);
+	if (raw->witness) {
+		f->witness = &check->witness[raw->witness - 1];
+		symbols_resolve(session, f->witness->crash_stack, &f->crash);
+	}
 	set_object(f, session);
 	finding_describe(f, raw, session);
 }
@@ -145,7 +159,9 @@ void result_collect(struct result *result, struct session *session)
 		struct finding *f = &result->finding[result->findings];
 		size_t same;
 
-		fill_in(f, &raw->entry[i], session);
+		if (!raw->entry[i].count)
+			continue;
+		fill_in(f, &raw->entry[i], session, result->check);
 		same = map_get_or_put(&known, finding_reading(f), result->findings);
 		if (same < result->findings)
 			result->finding[same].count += f->count;

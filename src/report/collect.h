@@ -7,9 +7,13 @@
 
 #include "report/finding.h"
 
-static inline bool finding_is_store(const struct finding *f)
+/* The store that it is about: the first one among its sites; null if there is none. */
+static inline const struct site *finding_store(const struct finding *f)
 {
-	return strcmp(f->site[0].role, "store") == 0;
+	for (unsigned i = 0; i < f->sites; i++)
+		if (strcmp(f->site[i].role, "store") == 0)
+			return &f->site[i];
+	return NULL;
 }
 
 static inline bool finding_is_logging(const struct finding *f)

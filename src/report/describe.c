@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "drive/check.h"
 #include "report/source.h"
 
 static char *format(const char *text, ...) __attribute__((format(printf, 1, 2)));
@@ -90,6 +91,12 @@ static void describe(struct finding *f)
 		f->message = strdup("nothing was stored or flushed since the last fence");
 		f->detail = strdup("the fence before");
 		break;
+	case KIND_TRANSIENT_DATA:
+		f->message = format("%lu byte%s stored here %s never flushed, and no recovery "
+				    "reads %s",
+				    f->size, plural(f->size), f->size == 1 ? "is" : "are",
+				    f->size == 1 ? "it" : "them");
+		break;
 	case KIND_OVERWRITE_UNPERSISTED:
 		f->message = strdup("overwritten before it was persistent");
 		f->detail = strdup("overwritten here");
@@ -130,6 +137,41 @@ static void describe_unlogged(struct finding *f, const char *place)
 				f->field, frame->line);
 }
 
+static void describe_race(struct finding *f, const struct raw_finding *raw)
+{
+	if (raw->uninitialised) {
+		f->message = format("recovery reads %lu byte%s that %s allocated, but never set",
+				    f->size, plural(f->size), f->size == 1 ? "was" : "were");
+		f->detail = strdup("allocated here");
+		return;
+	}
+	f->weak = raw->part;
+	f->message = format("recovery reads %lu byte%s that may not be persistent%s", f->size,
+			    plural(f->size),
+			    f->weak ? " (but would hold the same value anyway)" : "");
+	f->detail = strdup("stored here, and not certain to be persistent at the crash");
+}
+
+static void describe_semantic(struct finding *f, const struct raw_finding *raw)
+{
+	f->message = format(raw->stale ? "recovery reads %lu byte%s that %s older than the commit "
+					 "before the one it has seen"
+				       : "recovery reads %lu byte%s that %s written after the commit "
+					 "it has seen, or not persisted before it",
+			    f->size, plural(f->size),
+			    raw->stale ? f->size == 1 ? "is" : "are"
+			    : f->size == 1 ? "was"
+					   : "were");
+	f->detail = strdup(raw->other ? "stored here" : "the commit was stored here");
+}
+
+static void describe_symptom(struct finding *f)
+{
+	f->message = strdup(f->witness ? f->witness->message : "recovery fails");
+	if (f->sites > 1)
+		f->detail = strdup("may be missing after this crash");
+}
+
 static void describe_custom(struct finding *f, const struct session_custom *custom)
 {
 	f->message = strdup(custom->message);
@@ -141,7 +183,7 @@ static void describe_custom(struct finding *f, const struct session_custom *cust
 
 static void set_roles(struct finding *f)
 {
-	static const char *const roles[KIND_COUNT][FINDING_SITES] = {
+	static const char *const roles[KIND_COUNT][2] = {
 		[KIND_MISSING_FLUSH] = { "store", "flush" },
 		[KIND_MISSING_FENCE] = { "store", "flush" },
 		[KIND_REDUNDANT_FLUSH] = { "flush", "flush" },
@@ -149,17 +191,22 @@ static void set_roles(struct finding *f)
 		[KIND_OVERWRITE_UNPERSISTED] = { "store", "store" },
 		[KIND_STORE_OUTSIDE_TX] = { "store", "tx" },
 		[KIND_DUPLICATE_TX_ADD] = { "tx", "tx" },
+		[KIND_TRANSIENT_DATA] = { "store", "flush" },
+		[KIND_CROSS_FAILURE_RACE] = { "load", "store" },
+		[KIND_CROSS_FAILURE_SEMANTIC] = { "load", "store" },
+		[KIND_CRASH_SYMPTOM] = { "crash", "store" },
 	};
 
 	for (unsigned i = 0; i < f->sites; i++)
-		f->site[i].role = roles[f->kind][i];
+		f->site[i].role = roles[f->kind][i > 0];
 }
 
 static void set_field(struct finding *f)
 {
-	const struct frame_info *frame = site_shown(&f->site[0]);
+	const struct site *store = finding_store(f);
+	const struct frame_info *frame = store ? site_shown(store) : NULL;
 
-	if (frame && finding_is_store(f))
+	if (frame)
 		f->field = source_target(frame->path, frame->line, frame->column);
 }
 
@@ -174,6 +221,12 @@ void finding_describe(struct finding *f, const struct raw_finding *raw,
 		describe_unlogged(f, raw->place ? session->places.place[raw->place] : NULL);
 	else if (f->kind == KIND_DUPLICATE_TX_ADD)
 		describe_duplicate(f, raw->part);
+	else if (f->kind == KIND_CROSS_FAILURE_RACE)
+		describe_race(f, raw);
+	else if (f->kind == KIND_CROSS_FAILURE_SEMANTIC)
+		describe_semantic(f, raw);
+	else if (f->kind == KIND_CRASH_SYMPTOM)
+		describe_symptom(f);
 	else
 		describe(f);
 }

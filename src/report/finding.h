@@ -32,7 +32,10 @@ static inline const struct frame_info *site_shown(const struct site *site)
 	return site->frames ? &site->frame[site->shown] : NULL;
 }
 
-enum { FINDING_SITES = 2 };
+enum { FINDING_SITES = 2 + RAW_SUSPECTS };
+
+struct check;
+struct check_witness;
 
 struct finding {
 	char id[24];
@@ -55,6 +58,9 @@ struct finding {
 	const char *oracle; /* the plug-in that found it; null for the kinds of Perdure */
 	bool suppressed;    /* a --suppress file describes it */
 	bool known;         /* its cause is in the --baseline */
+	bool weak;          /* says less than others of its kind: ranks behind them */
+	const struct check_witness *witness; /* the crash that showed it; null: none was needed */
+	struct site crash;                   /* where the program was then */
 };
 
 /* Does it count: neither suppressed nor known? */
@@ -92,6 +98,7 @@ struct result {
 	unsigned threads;
 	uint64_t session_bytes; /* memory that the analysis itself took */
 	double seconds;
+	const struct check *check; /* null: there were no crashes */
 };
 
 /* Reads the session into result->finding, …->limits and the counters. */

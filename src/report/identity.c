@@ -14,7 +14,7 @@
 #include "report/map.h"
 #include "report/source.h"
 
-enum { FINGERPRINT_FRAMES = 3 };
+enum { FINGERPRINT_FRAMES = 3, FINGERPRINT_SITES = 2 };
 
 static void hash_text(XXH3_state_t *state, const char *text)
 {
@@ -53,7 +53,9 @@ static uint64_t fingerprint(const struct finding *f)
 		hash_text(state, f->oracle);
 		hash_text(state, f->message);
 	}
-	for (unsigned s = 0; s < f->sites; s++)
+	if (f->kind == KIND_CRASH_SYMPTOM)
+		hash_text(state, f->message);
+	for (unsigned s = 0; s < f->sites && s < FINGERPRINT_SITES; s++)
 		hash_place(state, &f->site[s], FINGERPRINT_FRAMES);
 	hash = XXH3_64bits_digest(state);
 	XXH3_freeState(state);
@@ -64,12 +66,13 @@ static uint64_t fingerprint(const struct finding *f)
 static uint64_t cause_fingerprint(const struct finding *f)
 {
 	XXH3_state_t *state = XXH3_createState();
+	const struct site *store = finding_store(f);
 	uint64_t hash;
 
 	XXH3_64bits_reset(state);
-	hash_text(state, finding_is_store(f) ? "store" : kind_info(f->kind)->name);
-	hash_place(state, &f->site[0],
-		   finding_is_store(f) || finding_is_logging(f) ? 1 : FINGERPRINT_FRAMES);
+	hash_text(state, store ? "store" : kind_info(f->kind)->name);
+	hash_place(state, store ? store : &f->site[0],
+		   store || finding_is_logging(f) ? 1 : FINGERPRINT_FRAMES);
 	hash = XXH3_64bits_digest(state);
 	XXH3_freeState(state);
 	return hash;
@@ -106,7 +109,7 @@ static void hash_stack(XXH3_state_t *state, const struct site *site)
 }
 
 enum reading {
-	READING_PLACE,  /* where it is shown: of whatever kind */
+	READING_PLACE,  /* where its store is shown: of whatever kind */
 	READING_KIND,   /* kind, and where it is shown */
 	READING_PATH,   /* kind, and how the program came there */
 	READING_FINDING /* that, and the second site's place */
@@ -115,13 +118,14 @@ enum reading {
 static uint64_t reading(const struct finding *f, enum reading what)
 {
 	XXH3_state_t *state = XXH3_createState();
-	const struct site *first = &f->site[0], *second = &f->site[1];
+	const struct site *store = what == READING_PLACE ? finding_store(f) : NULL;
+	const struct site *first = store ? store : &f->site[0], *second = &f->site[1];
 	uint64_t hash;
 
 	XXH3_64bits_reset(state);
 	if (what != READING_PLACE) {
 		XXH3_64bits_update(state, &f->kind, sizeof(f->kind));
-		hash_text(state, f->oracle ? f->message : "");
+		hash_text(state, f->oracle || f->kind == KIND_CRASH_SYMPTOM ? f->message : "");
 	}
 	if (what >= READING_PATH)
 		hash_stack(state, first);
@@ -170,7 +174,7 @@ static int by_place(const void *a, const void *b)
  */
 static uint64_t cause_key(const struct finding *f)
 {
-	if (finding_is_store(f))
+	if (finding_store(f))
 		return reading(f, READING_PLACE);
 	return reading(f, finding_is_logging(f) ? READING_KIND : READING_PATH);
 }
@@ -219,16 +223,23 @@ static void identify_causes(struct result *result)
 /* What decides where a cause is shown. */
 struct weight {
 	bool correctness;
+	bool weak;      /* all of its findings are */
 	uint64_t count; /* of its most frequent finding */
 	size_t first;   /* by place, so that reports are stable */
 };
 static struct weight *weights; /* of the result that is being ranked */
 
-/* Which finding of a cause says most: that a transaction forgot a store, before what became of it.
+/* Which finding of a cause says most: what goes wrong, before what was forgotten.
  */
 static unsigned strength(enum finding_kind kind)
 {
-	return kind == KIND_STORE_OUTSIDE_TX ? 0 : 1 + kind;
+	static const uint8_t strongest[] = { KIND_CRASH_SYMPTOM, KIND_CROSS_FAILURE_RACE,
+					     KIND_CROSS_FAILURE_SEMANTIC, KIND_STORE_OUTSIDE_TX };
+
+	for (unsigned i = 0; i < sizeof(strongest); i++)
+		if (strongest[i] == kind)
+			return i;
+	return sizeof(strongest) + kind;
 }
 
 /* Most severe causes first, then most frequent; the findings of a cause stay together. */
@@ -239,6 +250,8 @@ static int by_rank(const void *a, const void *b)
 
 	if (p->correctness != q->correctness)
 		return p->correctness ? -1 : 1;
+	if (p->weak != q->weak)
+		return p->weak ? 1 : -1;
 	if (p->count != q->count)
 		return p->count > q->count ? -1 : 1;
 	if (p->first != q->first)
@@ -259,6 +272,7 @@ static void rank(struct result *result)
 		const struct finding *f = &result->finding[i];
 		struct weight *weight = &weights[f->cause];
 
+		weight->weak = f->weak && (weight->weak || !weight->count);
 		weight->correctness |= f->correctness;
 		weight->count = f->count > weight->count ? f->count : weight->count;
 		weight->first = i;

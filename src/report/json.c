@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "report/write.h"
 
+#include "drive/check.h"
 #include "report/output.h"
 
 static json_t *frames_json(const struct site *site)
@@ -47,7 +48,33 @@ static json_t *fix_json(const struct finding *f)
 	return json_pack("{s:o, s:n}", "text", json_text(f->fix), "diff");
 }
 
-static json_t *finding_json(const struct finding *f)
+static json_t *crash_json(const struct finding *f, const struct check *check)
+{
+	const struct frame_info *frame = f->crash.frames ? site_shown(&f->crash) : NULL;
+
+	if (!f->witness)
+		return json_null();
+	return json_pack("{s:i, s:i, s:i, s:o, s:i, s:o}", "number", (int)f->witness->crash_number,
+			 "of", (int)check->counts.crash_points_chosen, "event",
+			 (int)f->witness->crash_event, "file",
+			 json_text(frame ? frame->file : NULL), "line", frame ? (int)frame->line : 0,
+			 "function", json_text(frame ? frame->function : NULL));
+}
+
+static json_t *witness_json(const struct finding *f)
+{
+	json_t *choices;
+
+	if (!f->witness)
+		return json_null();
+	choices = json_array();
+	for (uint32_t i = 0; i < f->witness->choices; i++)
+		json_array_append_new(choices, json_integer(f->witness->taken[i]));
+	return json_pack("{s:s, s:o, s:o}", "image", f->witness->latest ? "latest" : "oldest",
+			 "choices", choices, "output", json_text(f->witness->output));
+}
+
+static json_t *finding_json(const struct finding *f, const struct check *check)
 {
 	char address[32], fingerprint[32], cause[16], cause_fingerprint[32];
 	json_t *sites = json_array();
@@ -59,24 +86,29 @@ static json_t *finding_json(const struct finding *f)
 	for (unsigned i = 0; i < f->sites; i++)
 		json_array_append_new(sites, site_json(&f->site[i]));
 	return json_pack(
-		"{s:s, s:s, s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:I, s:o, s:n, s:I, s:s, s:o, "
-		"s:n, s:b, s:b}",
+		"{s:s, s:s, s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:I, s:o, s:o, s:I, s:s, s:o, "
+		"s:o, s:b, s:b}",
 		"id", f->id, "kind", kind_info(f->kind)->name, "oracle", json_text(f->oracle),
 		"severity", finding_severity(f), "cause", cause, "cause_fingerprint",
 		cause_fingerprint, "message", json_text(f->message), "sites", sites, "address",
 		f->map ? json_string(address) : json_null(), "size", (json_int_t)f->size, "object",
-		object_json(f), "crash_point", "count", (json_int_t)f->count, "fingerprint",
-		fingerprint, "fix", fix_json(f), "witness", "suppressed", f->suppressed, "baseline",
+		object_json(f), "crash_point", crash_json(f, check), "count", (json_int_t)f->count, "fingerprint",
+		fingerprint, "fix", fix_json(f), "witness", witness_json(f), "suppressed", f->suppressed, "baseline",
 		f->known);
 }
 
 static json_t *stats_json(const struct result *r)
 {
+	static const struct check_counts none = { .executions = 1 };
+	const struct check_counts *counts = r->check ? &r->check->counts : &none;
 	uint64_t events = r->loads + r->stores + r->flushes + r->fences;
 
-	return json_pack("{s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:I, s:i, s:I, s:f}",
-			 "executions", 1, "crash_points", 0, "memo_hits", 0, "vacuous_recoveries",
-			 0, "events", (json_int_t)events, "loads", (json_int_t)r->loads, "stores",
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:I, s:f}",
+			 "executions", (json_int_t)counts->executions, "crash_points",
+			 (json_int_t)counts->crash_points, "memo_hits",
+			 (json_int_t)counts->memo_hits, "guard_executions",
+			 (json_int_t)counts->guard_executions, "vacuous_recoveries",
+			 (json_int_t)counts->vacuous, "events", (json_int_t)events, "loads", (json_int_t)r->loads, "stores",
 			 (json_int_t)r->stores, "flushes", (json_int_t)r->flushes, "fences",
 			 (json_int_t)r->fences, "threads", (int)r->threads, "session_bytes",
 			 (json_int_t)r->session_bytes, "seconds", r->seconds);
@@ -91,7 +123,7 @@ static json_t *result_json(const struct result *r)
 	for (size_t i = 0; i < r->limit_count; i++)
 		json_array_append_new(limits, json_text(r->limits[i]));
 	for (size_t i = 0; i < r->findings; i++)
-		json_array_append_new(findings, finding_json(&r->finding[i]));
+		json_array_append_new(findings, finding_json(&r->finding[i], r->check));
 	return json_pack("{s:i, s:s, s:s, s:o, s:b, s:o, s:{s:o, s:o}, s:o, s:o}", "version", 1,
 			 "tool", "perdure", "engine", r->engine, "command", command, "complete",
 			 r->complete && !r->limit_count, "limits", limits, "target", "exit",

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "drive/check.h"
 #include "report/source.h"
 
 enum { CONTEXT = 1, INNER_FRAMES = 10, OUTER_FRAMES = 4, PATHS_SHOWN = 3, BLOCKS_PER_KIND = 200 };
@@ -141,6 +142,50 @@ static void print_relatives(FILE *out, const struct result *result, size_t first
 		fprintf(out, "  … and on %u more ways (all are in the JSON report)\n", more);
 }
 
+static const char *further_site(const struct finding *f)
+{
+	return f->kind == KIND_CROSS_FAILURE_SEMANTIC ? "the commit was stored here" : "and";
+}
+
+/* The last lines of what a recovery printed. */
+static void print_output(FILE *out, const char *output)
+{
+	enum { LINES_SHOWN = 8 };
+	const char *start = output + strlen(output);
+	unsigned lines = 0;
+
+	while (start > output && (start[-1] != '\n' || !start[0] || lines++ < LINES_SHOWN - 1))
+		start--;
+	fprintf(out, "  it printed:\n");
+	while (*start) {
+		size_t length = strcspn(start, "\n");
+
+		fprintf(out, "    | %.*s\n", (int)length, start);
+		start += length + (start[length] == '\n');
+	}
+}
+
+/* Which crash it was. */
+static void print_crash(FILE *out, const struct result *result, const struct finding *f)
+{
+	const struct check_witness *witness = f->witness;
+
+	if (!witness)
+		return;
+	fprintf(out, "  crash point %u of %u", witness->crash_number,
+		result->check->counts.crash_points_chosen);
+	if (f->crash.frames) {
+		const struct frame_info *frame = site_shown(&f->crash);
+
+		fprintf(out, ", in %s (", frame->function);
+		print_place(out, frame);
+		fputc(')', out);
+	}
+	fprintf(out, ", with the %s values\n", witness->latest ? "newest" : "oldest");
+	if (witness->output)
+		print_output(out, witness->output);
+}
+
 static void print_block(FILE *out, const struct result *result, size_t first,
 			const struct style *style)
 {
@@ -155,10 +200,13 @@ static void print_block(FILE *out, const struct result *result, size_t first,
 	if (f->site[0].frames)
 		print_excerpt(out, site_shown(&f->site[0]), style);
 	print_stack(out, &f->site[0]);
-	if (f->sites > 1 && f->site[1].frames) {
-		fprintf(out, "  %s:\n", f->detail ? f->detail : "and");
-		print_stack(out, &f->site[1]);
+	for (unsigned i = 1; i < f->sites; i++) {
+		if (!f->site[i].frames)
+			continue;
+		fprintf(out, "  %s:\n", i == 1 && f->detail ? f->detail : further_site(f));
+		print_stack(out, &f->site[i]);
 	}
+	print_crash(out, result, f);
 	print_object(out, f);
 	if (f->folded)
 		fprintf(out, "  and at further places: too many to list them all\n");
@@ -215,6 +263,12 @@ static void print_summary(FILE *out, const struct result *result, const struct s
 	fprintf(out, " (%lu store%s, %lu flush%s, %lu fence%s seen)\n", result->stores,
 		result->stores == 1 ? "" : "s", result->flushes, result->flushes == 1 ? "" : "es",
 		result->fences, result->fences == 1 ? "" : "s");
+	if (result->check)
+		fprintf(out, "perdure: %u of %u crash point%s, %lu executions, %lu memo hits, %.1f s\n",
+			result->check->counts.crash_points_done, result->check->counts.crash_points,
+			result->check->counts.crash_points == 1 ? "" : "s",
+			result->check->counts.executions, result->check->counts.memo_hits,
+			result->seconds);
 }
 
 int write_text(FILE *out, const struct result *result, bool colour)

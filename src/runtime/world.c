@@ -172,8 +172,7 @@ static bool take_backing(uint32_t file)
 	struct execution *execution = runtime_execution;
 	uint32_t spare = execution->spare_used;
 
-	if (spare == (execution->stage ? (uint32_t)WORLD_SPARE : (uint32_t)WORLD_FILES) ||
-	    file == WORLD_FILES) {
+	if (spare == execution->spares || file == WORLD_FILES) {
 		session_limit(runtime_session, thread_owner(),
 			      "the program changes too many files to keep them apart");
 		errno = EMFILE;

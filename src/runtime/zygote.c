@@ -64,7 +64,7 @@ static void serve(int channel, pid_t group)
 
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	say(channel, ZYGOTE_READY, runtime_involved, 0);
+	say(channel, ZYGOTE_READY, runtime_involved, getpid());
 	while (REAL(read)(channel, &message, sizeof(message)) == sizeof(message)) {
 		pid_t child;
 

@@ -18,7 +18,6 @@ enum {
 	EXECUTION_RANGES = 256,
 	WORLD_ENTRIES = 256,
 	WORLD_FILES = 64,
-	WORLD_SPARE = 16,
 };
 
 /* ---- files as an execution sees them ---- */
@@ -124,8 +123,9 @@ struct execution {
 	uint32_t script_length;
 	uint8_t script[VIEW_CHOICES];
 	struct world world;
-	int32_t spare[WORLD_SPARE]; /* empty files to take */
-	uint64_t spare_inode[WORLD_SPARE];
+	uint32_t spares;            /* empty files to take */
+	int32_t spare[WORLD_FILES];
+	uint64_t spare_inode[WORLD_FILES];
 
 	/* To the command. */
 	uint32_t spare_used;

@@ -43,6 +43,29 @@ static const struct kind_info kinds[KIND_COUNT] = {
 				    "Some of these bytes are in the log of this transaction, or of the one around "
 				    "it, already. Logging them again costs time and log space. Remove the second "
 				    "one, or narrow its range." },
+	[KIND_TRANSIENT_DATA] = { "transient-data", false, true, false,
+				  "volatile data in persistent memory",
+				  "These bytes are never flushed, and no recovery reads them: they could as "
+				  "well be in ordinary memory, which is faster. Or recovery ought to read "
+				  "them, and then they must be flushed." },
+	[KIND_CROSS_FAILURE_RACE] = { "cross-failure-race", true, true, true,
+				      "recovery reads what may not have been persistent",
+				      "After a crash at this point the bytes may hold either the new or an older "
+				      "value, and recovery uses them as if it knew. Persist the store before what "
+				      "makes recovery read it, let recovery write the bytes before it reads them, "
+				      "or, if they are a flag that says what is valid, store it atomically or "
+				      "declare it with perdure_commit_var." },
+	[KIND_CROSS_FAILURE_SEMANTIC] = { "cross-failure-semantic", true, true, true,
+					  "recovery reads what its commit variable calls invalid",
+					  "The commit variable that recovery has read says which data is valid, and "
+					  "these bytes are not: they were written after the commit (or not ordered "
+					  "before it), or are older than the commit before it. Change the order of "
+					  "the stores, or read the other copy." },
+	[KIND_CRASH_SYMPTOM] = { "crash-symptom", true, true, true,
+				 "recovery fails after a crash",
+				 "With what a crash at this point can leave in memory, the recovery crashes, "
+				 "hangs, or says that it failed. The stores that may be missing there are "
+				 "listed, those that the recovery read first." },
 	[KIND_CUSTOM] = { "custom", true, true, true, "what a plug-in found",
 			  "A plug-in oracle has raised this finding; its documentation says what it "
 			  "means." },

@@ -42,10 +42,10 @@ static uint32_t *find_slot(struct raw_table *table, const struct raw_finding *fi
 	}
 }
 
-void raw_add(struct raw_table *table, const struct raw_finding *finding, uint32_t owner)
+uint32_t raw_add(struct raw_table *table, const struct raw_finding *finding, uint32_t owner)
 {
 	bool locked = spin_lock(&table->lock, owner);
-	uint32_t *slot = find_slot(table, finding);
+	uint32_t *slot = find_slot(table, finding), entry;
 
 	if (*slot) {
 		count_again(&table->entry[*slot], finding);
@@ -60,6 +60,8 @@ void raw_add(struct raw_table *table, const struct raw_finding *finding, uint32_
 		table->entry[table->last[finding->kind]].folded = 1;
 		table->entry[table->last[finding->kind]].count++;
 	}
+	entry = *slot;
 	if (locked)
 		spin_unlock(&table->lock);
+	return entry;
 }

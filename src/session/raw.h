@@ -12,7 +12,7 @@
 
 #include "session/kinds.h"
 
-enum { RAW_PER_KIND = 1 << 15, RAW_SLOTS = 1 << 19, RAW_ENTRIES = RAW_PER_KIND * KIND_COUNT + 1 };
+enum { RAW_PER_KIND = 1 << 15, RAW_SLOTS = 1 << 19, RAW_ENTRIES = RAW_PER_KIND * KIND_COUNT + 1, RAW_SUSPECTS = 4 };
 
 struct raw_finding {
 	uint32_t kind;
@@ -25,7 +25,12 @@ struct raw_finding {
 	uint64_t event;  /* of the last occurrence: several lines of one store are one occurrence */
 	uint64_t part;   /* duplicate-tx-add: how many of the bytes it is about */
 	uint32_t place;  /* of the first occurrence; see places.h */
-	uint32_t custom; /* KIND_CUSTOM: index + 1 of what the plug-in said */
+	uint32_t custom; /* KIND_CUSTOM: index + 1 of what the plug-in said; symptoms: which one */
+	uint32_t commit; /* cross-failure-semantic: the commit's store */
+	uint8_t stale;   /* … is newer than the data, by more than one */
+	uint8_t uninitialised; /* cross-failure-race: `other` allocated the bytes */
+	uint32_t suspect[RAW_SUSPECTS]; /* crash-symptom: further stores that may be missing */
+	uint32_t witness;               /* index + 1 of the command's table, or 0 */
 	uint32_t folded; /* other stacks were counted here because the table was full */
 };
 
@@ -38,7 +43,10 @@ struct raw_table {
 	struct raw_finding *entry; /* entry 0 is never used */
 };
 
-/* Counts an occurrence. `finding->count` is ignored; event 0 stands for an event of its own. */
-void raw_add(struct raw_table *table, const struct raw_finding *finding, uint32_t owner);
+/*
+ * Counts an occurrence. `finding->count` is ignored; event 0 stands for an event of its own. The
+ * number of its entry; 0 if it was folded into another one.
+ */
+uint32_t raw_add(struct raw_table *table, const struct raw_finding *finding, uint32_t owner);
 
 #endif

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 enum zygote_word {
-	ZYGOTE_READY,   /* from the zygote, once: value is 1 if it was built with perdure-cc */
+	ZYGOTE_READY,   /* from the zygote, once: is it built with perdure-cc? other: its process */
 	ZYGOTE_FORK,    /* to it: start this execution */
 	ZYGOTE_STARTED, /* from it: the process */
 	ZYGOTE_ENDED,   /* its status, as from wait; other: 1 if it left processes behind */

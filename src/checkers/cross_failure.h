@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Cross-failure bugs, as xfdetector.txt §3 defines them, with Px86's precision: what a recovery
+ * reads is judged in the light of what the crash could have left. Fed with the reads of one
+ * recovery, in order, whether it has just run or is known to do the same as one that ran before.
+ */
+#ifndef CHECKERS_CROSS_FAILURE_H
+#define CHECKERS_CROSS_FAILURE_H
+
+#include "checkers/checkers.h"
+
+/* What is the same for all recoveries. */
+struct cross_failure {
+	struct session *session;
+	uint8_t *was_read; /* one bit an event: a recovery could have read this store */
+	bool judges;       /* otherwise it only counts what is read */
+	struct cross_failure_objects *objects;
+	uint8_t *stack_kind; /* what is known of call stacks */
+	uint32_t stack_kinds;
+};
+
+/* A range that a transaction of a prebuilt library restores after this crash. */
+struct cross_failure_protected {
+	uint32_t thread;
+	uint64_t start, end;
+};
+
+/* One recovery. */
+struct cross_failure_run {
+	struct view view;
+	const unsigned char *(*content)(const void *image, uint64_t address);
+	const void *image;
+	const struct cross_failure_protected *protected;
+	uint32_t protecteds;
+	/* Results. */
+	bool read_something; /* that was stored before the crash */
+	uint32_t suspects;
+	uint32_t suspect[16]; /* events of stores that might be missing and were read, newest last */
+	/* Of each commit variable: the event that wrote what was read of it, and the one before. */
+	struct {
+		bool seen;
+		uint32_t event, before;
+	} observed[VIEW_COMMITS];
+};
+
+bool cross_failure_start(struct cross_failure *checker, struct session *session);
+
+/* Puts the bytes of the read, as this run finds them, through view_read; returns their hash. */
+uint64_t cross_failure_value(struct cross_failure_run *run, const struct read_record *record,
+			     struct view_read *read);
+
+/*
+ * Judges a read. `found` is called for each finding, which is not complete before it knows of the
+ * crash.
+ */
+void cross_failure_judge(struct cross_failure *checker, struct cross_failure_run *run,
+			 const struct read_record *record,
+			 void (*found)(void *context, const struct raw_finding *finding),
+			 void *context);
+
+#endif

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/analysis.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "checkers/checkers.h"
+#include "cli/commands.h"
+#include "cli/models.h"
+#include "drive/check.h"
+#include "drive/listener.h"
+#include "drive/plugins.h"
+#include "drive/target.h"
+#include "report/baseline.h"
+#include "report/suppress.h"
+#include "report/write.h"
+
+/* ---- before ---- */
+
+/* Files that the options name are read before anything runs. Messages are on standard error. */
+static bool read_inputs(const struct options *options)
+{
+	char error[1024];
+
+	for (unsigned i = 0; i < options->suppressions; i++)
+		if (suppress_read(options->suppress[i], error, sizeof(error)) < 0) {
+			fprintf(stderr, "perdure: %s\n", error);
+			return false;
+		}
+	if (options->baseline && baseline_read(options->baseline, error, sizeof(error)) < 0) {
+		fprintf(stderr, "perdure: --baseline %s: %s\n", options->baseline, error);
+		return false;
+	}
+	return true;
+}
+
+int analysis_prepare(struct options *options, int *fd, struct session **result)
+{
+	struct session *session;
+	char error[1024];
+	int status;
+
+	if (!read_inputs(options))
+		return EXIT_BAD_USAGE;
+	session = session_create(fd, error, sizeof(error));
+	if (!session) {
+		fprintf(stderr, "perdure: %s\n", error);
+		return EXIT_CANNOT_WORK;
+	}
+	session->options = options->session;
+	session->lines.model = options->session.model;
+	status = models_load(&session->library, options);
+	if (status)
+		return status;
+	checkers_start(session);
+	if (!listener_start(session, options->trace, options->plugins))
+		return EXIT_CANNOT_WORK;
+	*result = session;
+	return 0;
+}
+
+/* ---- after ---- */
+
+/* Why there is nothing to say about this run; null if there is. */
+static bool explain_emptiness(const struct session *session, const char *program)
+{
+	if (!session->images) {
+		fprintf(stderr,
+			"perdure: the runtime did not start in %s (statically linked, or set-user-id?); "
+			"nothing was observed\n",
+			program);
+		return true;
+	}
+	if (!session->pm_mapped) {
+		fprintf(stderr, "perdure: %s mapped no persistent memory; nothing was observed\n",
+			program);
+		if (!session->instrumented)
+			fprintf(stderr, "perdure: hint: it was not built with perdure-cc\n");
+		if (session->seen_files)
+			fprintf(stderr,
+				"perdure: hint: it mapped these files; name the PM among them "
+				"with --pm:\n");
+		else
+			fprintf(stderr,
+				"perdure: hint: it mapped no file shared; if it uses the heap as PM, "
+				"try --pm-heap\n");
+		for (uint32_t i = 0; i < session->seen_files; i++)
+			fprintf(stderr, "  %s\n", session->seen_file[i]);
+		return true;
+	}
+	if (!session->instrumented) {
+		fprintf(stderr,
+			"perdure: %s was not built with perdure-cc: its accesses to PM cannot be seen; "
+			"build it with CC=perdure-cc CXX=perdure-c++\n",
+			program);
+		return true;
+	}
+	return false;
+}
+
+/* "%p" in a file name becomes the process number: parallel tests must not share one file. */
+static char *expand_path(const char *path, pid_t pid)
+{
+	const char *percent = strstr(path, "%p");
+	char *result;
+
+	if (!percent)
+		return strdup(path);
+	if (asprintf(&result, "%.*s%d%s", (int)(percent - path), path, pid, percent + 2) < 0)
+		abort();
+	return result;
+}
+
+static bool write_file(const char *option, int (*writer)(const char *, const struct result *),
+		       const struct result *result, pid_t pid)
+{
+	char *path;
+	bool written = true;
+
+	if (!option)
+		return true;
+	path = expand_path(option, pid);
+	errno = EBADF;
+	if ((strcmp(path, "-") == 0 && target_stdout_closed()) || writer(path, result) < 0) {
+		fprintf(stderr, "perdure: cannot write %s: %s\n", path, strerror(errno));
+		written = false;
+	}
+	free(path);
+	return written;
+}
+
+static bool write_reports(const struct options *options, const struct result *result, pid_t pid)
+{
+	bool written = write_file(options->json, write_json, result, pid);
+
+	written &= write_file(options->sarif, write_sarif, result, pid);
+	written &= write_file(options->junit, write_junit, result, pid);
+	written &= write_file(options->gen_suppressions, suppress_write, result, pid);
+	if (!options->quiet && write_text(stderr, result, isatty(STDERR_FILENO)) < 0)
+		written = false;
+	if (options->stats) {
+		write_stats(stderr, result);
+		suppress_print_use(stderr);
+	}
+	return written;
+}
+
+static bool any_counts(const struct result *result)
+{
+	for (size_t i = 0; i < result->findings; i++)
+		if (finding_counts(&result->finding[i]))
+			return true;
+	return false;
+}
+
+int analysis_finish(const struct options *options, struct session *session, int session_fd,
+		  struct result *result, const char *budget, pid_t pid)
+{
+	enum listener_end heard;
+	bool empty, written;
+	struct stat status;
+
+	if (fstat(session_fd, &status) == 0)
+		result->session_bytes = status.st_blocks * 512ull;
+	session_judge_rest(session);
+	if (result->check)
+		check_classify_lost(result->check);
+	heard = listener_finish(session, options->max_time);
+	if (heard == LISTENER_NO_TRACE)
+		fprintf(stderr, "perdure: cannot write %s\n", options->trace);
+	result_collect(result, session);
+	suppress_apply(result);
+	baseline_apply(result);
+	result->has_baseline = options->baseline;
+	result->enabled = session->options.enabled;
+	result->complete = !budget && !(result->check && result->check->divergent);
+	if (budget) {
+		char text[128];
+
+		snprintf(text, sizeof(text), "the program was ended early by %s", budget);
+		result_limit(result, text);
+	}
+	empty = explain_emptiness(session, result->command[0]);
+	if (empty)
+		result->complete = false;
+	plugins_describe(result);
+	written = write_reports(options, result, pid);
+	if (!written || heard == LISTENER_NO_TRACE)
+		return EXIT_CANNOT_WORK;
+	if (any_counts(result))
+		return options->error_status ? options->error_status : EXIT_FINDINGS;
+	if (budget)
+		return EXIT_BUDGET;
+	if (heard == LISTENER_CRASHED)
+		return EXIT_CANNOT_WORK;
+	return empty ? EXIT_CANNOT_WORK : EXIT_NOTHING_FOUND;
+}
+

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* perdure check: crash injection, judged by all checkers. */
+#include "drive/check.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/analysis.h"
+#include "cli/commands.h"
+#include "drive/listener.h"
+
+enum { DEFAULT_TIMEOUT = 10 };
+
+static void print_check_help(void)
+{
+	printf("perdure check [options] [--] PROG [ARGS]      (or without the word check)\n\n"
+	       "Runs PROG, built with perdure-cc, once; finds every point at which a crash would leave\n"
+	       "something else in persistent memory; and runs the recovery after each of them: PROG\n"
+	       "again, or what --recover says. Files that the program changes are copies.\n\n");
+	options_help(stdout, OPTIONS_CHECK);
+}
+
+static struct check_settings settings_of(const struct options *options)
+{
+	struct check_settings settings = {
+		.command = options->command,
+		.recover = options->recover,
+		.checker = options->checker,
+		.drive = options->drive,
+		.drive_recover = options->drive_recover,
+		.jobs = options->jobs,
+		.max_time = options->max_time,
+		.timeout = options->timeout ? options->timeout : DEFAULT_TIMEOUT,
+		.program_timeout = options->timeout,
+		.max_memory = options->max_memory,
+		.max_crash_points = options->max_crash_points,
+		.strict = options->strict,
+		.memo = !options->no_memo,
+		.progress = !options->quiet && isatty(STDERR_FILENO),
+	};
+
+	memcpy(settings.bad_exit, options->bad_exit, sizeof(settings.bad_exit));
+	return settings;
+}
+
+/* --keep: the file gets the content that the run has left in its copy. */
+static bool keep_file(const struct session *session, uint32_t index)
+{
+	const struct execution *program = &session->executions.execution[0];
+	const struct world_file *file = &session->executions.file[index];
+	int from = program->world.backing[index].fd, to;
+	struct stat status;
+	char piece[1 << 16];
+	off_t at = 0;
+	ssize_t got;
+
+	to = open(file->path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+	if (to < 0 || fstat(from, &status) < 0 || ftruncate(to, 0) < 0 ||
+	    ftruncate(to, status.st_size) < 0)
+		return false;
+	while ((at = lseek(from, at, SEEK_DATA)) >= 0) {
+		got = pread(from, piece, sizeof(piece), at);
+		if (got <= 0 || pwrite(to, piece, got, at) != got)
+			break;
+		at += got;
+	}
+	return close(to) == 0;
+}
+
+static bool keep_files(const struct session *session)
+{
+	bool kept = true;
+
+	for (uint32_t i = 0; i < session->executions.files; i++) {
+		if (!session->executions.file[i].pm ||
+		    !session->executions.execution[0].world.backing[i].fd)
+			continue;
+		if (!keep_file(session, i)) {
+			fprintf(stderr, "perdure: --keep: cannot write %s: %s\n",
+				session->executions.file[i].path, strerror(errno));
+			kept = false;
+		}
+	}
+	return kept;
+}
+
+static void warn_of_vacuous(const struct check *check)
+{
+	const struct check_counts *counts = &check->counts;
+	char text[160];
+
+	if (!counts->recoveries || counts->vacuous * 2 <= counts->recoveries)
+		return;
+	snprintf(text, sizeof(text),
+		 "%lu of %lu recoveries ended without reading anything that was stored before the "
+		 "crash: is this the program that recovers (--recover)?",
+		 counts->vacuous, counts->recoveries);
+	session_limit(check->session, UINT32_MAX, text);
+}
+
+int command_check(char **words)
+{
+	struct check check = { 0 };
+	struct options options;
+	struct session *session;
+	struct result result = { .engine = "check" };
+	double started = target_now();
+	int fd, status;
+
+	if (options_parse(&options, words, OPTIONS_CHECK))
+		return EXIT_BAD_USAGE;
+	if (options.help) {
+		print_check_help();
+		return EXIT_NOTHING_FOUND;
+	}
+	status = analysis_prepare(&options, &fd, &session);
+	if (status)
+		return status;
+	session_use_executions(session);
+	session->executions.volatile_is_plain = options.plain_volatile;
+	check.session = session;
+	check.settings = settings_of(&options);
+	if (!check_run(&check, fd) || (options.keep && !keep_files(session))) {
+		listener_finish(session, options.max_time);
+		return EXIT_CANNOT_WORK;
+	}
+	warn_of_vacuous(&check);
+	result.command = options.command;
+	result.exit_status = check.end.exit_status;
+	result.signal = check.end.signal;
+	result.check = &check;
+	result.seconds = target_now() - started;
+	return analysis_finish(&options, session, fd, &result, check.budget, getpid());
+}

@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "drive/check.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "drive/engine.h"
+#include "drive/input.h"
+
+enum { TICK_MS = 20, SPARES = 16, GUARD_LEAST = 20, GUARD_EVERY = 100 };
+
+/* ---- the run before the crash ---- */
+
+static bool make_spares(struct execution *execution, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		struct stat status;
+
+		execution->spare[i] = memfd_create("perdure-file", MFD_CLOEXEC);
+		if (execution->spare[i] < 0 || fstat(execution->spare[i], &status) < 0)
+			return false;
+		execution->spare_inode[i] = status.st_ino;
+	}
+	execution->spares = count;
+	return true;
+}
+
+static void use_all_descriptors(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+/* A program that goes on after its main process is waited for, like under run. */
+static bool await_program(struct engine *engine, struct worker *worker)
+{
+	struct check *check = engine->check;
+	struct target_limits limits = { check->settings.max_time, check->settings.program_timeout,
+					check->settings.max_memory };
+	struct zygote_message message;
+	bool told = false, ended = false;
+
+	for (;;) {
+		int heard = zygote_hear(&worker->zygote, &message, TICK_MS);
+
+		if (heard < 0)
+			return false;
+		if (heard && message.word == ZYGOTE_STARTED) {
+			worker->pid = message.value;
+			if (message.value < 0) {
+				fprintf(stderr, "perdure: cannot fork: %s\n",
+					strerror(message.other));
+				return false;
+			}
+		}
+		if (heard && message.word == ZYGOTE_ENDED) {
+			int status = message.value;
+
+			check->end.exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+			check->end.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+			if (!message.other)
+				return true;
+			zygote_say(&worker->zygote, ZYGOTE_REAP, 0);
+			ended = true;
+		}
+		if (heard && message.word == ZYGOTE_REAPED)
+			return true;
+		driver_tick(&worker->driver, worker->execution, worker->pid);
+		input_tick(&engine->recorded);
+		if (!check->budget && target_interrupted()) {
+			check->budget = target_interrupted();
+			if (strcmp(check->budget, "Ctrl-C") != 0)
+				kill(worker->pid, SIGTERM);
+			worker->started = target_now();
+		}
+		if (!check->budget)
+			check->budget = target_over_budget(worker->zygote.pid, &limits,
+							   engine->started);
+		/* The terminal has sent Ctrl-C to the program as well; it has a second to end. */
+		if (check->budget && (!target_interrupted() || target_now() - worker->started > 1))
+			target_signal_below(worker->zygote.pid, SIGKILL);
+		if (ended && !told && target_now() - engine->started > 5 && isatty(STDERR_FILENO)) {
+			fprintf(stderr, "perdure: the program has ended; waiting for processes it "
+					"left behind (Ctrl-C ends them)\n");
+			told = true;
+		}
+	}
+}
+
+static bool run_program(struct engine *engine)
+{
+	struct worker *worker = &engine->worker[0];
+	struct execution *execution = &engine->session->executions.execution[0];
+	struct execution *own = worker->execution;
+	bool done;
+
+	execution->stage = 0;
+	execution->output = execution->errors = -1;
+	execution->input = input_start(&engine->recorded);
+	worker->execution = execution;
+	driver_start(&worker->driver, engine->check->settings.drive);
+	done = zygote_say(&worker->zygote, ZYGOTE_FORK, 0) && await_program(engine, worker);
+	driver_end(&worker->driver);
+	engine->input = input_end(&engine->recorded);
+	worker->execution = own;
+	engine->check->counts.executions++;
+	if (!done && !engine->check->budget)
+		fprintf(stderr, "perdure: the program could not be started\n");
+	return done || engine->check->budget;
+}
+
+/* ---- crash points ---- */
+
+/* With a limit: evenly spread, the last one always. */
+static bool choose_crashes(struct engine *engine)
+{
+	const struct history *history = &engine->session->executions.history;
+	uint32_t wanted = engine->check->settings.max_crash_points;
+
+	engine->check->counts.crash_points = history->crashes;
+	if (!wanted || wanted > history->crashes)
+		wanted = history->crashes;
+	engine->crash = calloc(wanted + 1ul, sizeof(*engine->crash));
+	if (!engine->crash)
+		return false;
+	for (uint32_t i = 0; i < wanted; i++)
+		engine->crash[i] = history->crash[wanted == 1
+							  ? history->crashes - 1
+							  : (uint64_t)i * (history->crashes - 1) /
+								    (wanted - 1)];
+	engine->crashes = engine->check->counts.crash_points_chosen = wanted;
+	if (wanted < history->crashes) {
+		char text[128];
+
+		snprintf(text, sizeof(text),
+			 "--max-crash-points: %u of %u crash points, evenly spread, were examined",
+			 wanted, history->crashes);
+		session_limit(engine->session, UINT32_MAX, text);
+	}
+	return true;
+}
+
+static bool build_history(struct engine *engine)
+{
+	struct executions *all = &engine->session->executions;
+	struct event_log *log = &all->log;
+
+	engine->check->counts.events = log->events;
+	if (log->full)
+		session_limit(engine->session, UINT32_MAX,
+			      "the program made too many events: the rest was left out");
+	if (!history_build(&all->history, log->event, log->events, log->data, session_allocate)) {
+		fprintf(stderr, "perdure: too many events (%u) to find crash points in\n",
+			log->events);
+		return false;
+	}
+	return choose_crashes(engine) && cross_failure_start(&engine->checker, engine->session);
+}
+
+/* ---- the loop ---- */
+
+static bool needs_guard(struct engine *engine)
+{
+	uint64_t hits = engine->check->counts.memo_hits;
+
+	return hits <= GUARD_LEAST || hits % GUARD_EVERY == 0;
+}
+
+/* Gives an idle worker something to do. False if there is nothing left; -1 if that failed. */
+static int give_work(struct engine *engine, struct worker *worker)
+{
+	for (;;) {
+		struct task task;
+		const struct outcome *known;
+
+		if (worker->has_crash && worker->next_task == worker->tasks) {
+			worker->has_crash = false;
+			engine->check->counts.crash_points_done++;
+			if (worker->cut)
+				session_limit(engine->session, UINT32_MAX,
+					      "some crash points have more than 64 combinations of commit "
+					      "stores: there, one commit store at a time was varied");
+		}
+		if (!worker->has_crash) {
+			if (engine->next_crash == engine->crashes || engine->check->budget)
+				return 0;
+			worker->crash_number = engine->next_crash++;
+			if (!image_advance(&worker->image, engine->crash[worker->crash_number]))
+				return -1;
+			worker->has_crash = true;
+			worker->cut = false;
+			worker->tasks = worker->next_task = 0;
+			judge_add_task(worker, &(struct task){ .latest = true });
+		}
+		task = worker->task[worker->next_task++];
+		known = judge_look_up(engine, worker, &task);
+		if (known) {
+			struct outcome copy = *known;
+
+			engine->check->counts.memo_hits++;
+			judge(engine, worker, &task, engine->path, engine->path_length, &copy);
+			if (!needs_guard(engine))
+				continue;
+			worker->guard = true;
+			worker->expected_symptom = copy.symptom;
+			worker->expected_reads = engine->path_length;
+		}
+		return worker_start(engine, worker, &task) ? 1 : -1;
+	}
+}
+
+static void await_any(struct engine *engine)
+{
+	struct pollfd event[ENGINE_WORKERS];
+
+	for (unsigned i = 0; i < engine->workers; i++)
+		event[i] = (struct pollfd){ .fd = engine->worker[i].zygote.channel,
+					    .events = POLLIN };
+	poll(event, engine->workers, TICK_MS);
+}
+
+static bool explore(struct engine *engine)
+{
+	struct check *check = engine->check;
+	unsigned busy = 0;
+
+	do {
+		busy = 0;
+		for (unsigned i = 0; i < engine->workers; i++) {
+			struct worker *worker = &engine->worker[i];
+			int given = 1;
+
+			if (worker->phase == WORKER_IDLE)
+				given = give_work(engine, worker);
+			if (given < 0) {
+				fprintf(stderr, "perdure: cannot prepare a recovery: %s\n",
+					strerror(errno));
+				return false;
+			}
+			busy += given;
+		}
+		if (!busy)
+			break;
+		await_any(engine);
+		for (unsigned i = 0; i < engine->workers; i++) {
+			if (engine->worker[i].phase == WORKER_IDLE)
+				continue;
+			if (!worker_hear(engine, &engine->worker[i]))
+				return false;
+			worker_watch(engine, &engine->worker[i]);
+		}
+		if (target_interrupted())
+			check->budget = target_interrupted();
+		else if (check->settings.max_time > 0 &&
+			 target_now() - engine->started > check->settings.max_time)
+			check->budget = "--max-time";
+		progress_show(&engine->progress, check);
+	} while (!check->budget);
+	progress_end(&engine->progress);
+	return true;
+}
+
+static bool start_workers(struct engine *engine)
+{
+	struct check_settings *settings = &engine->check->settings;
+	char **command = settings->checker   ? settings->checker
+			 : settings->recover ? settings->recover
+					     : NULL;
+	struct zygote other[ENGINE_WORKERS];
+
+	if (command && !zygotes_start(command, other, engine->workers))
+		return false;
+	for (unsigned i = 0; i < engine->workers; i++) {
+		struct worker *worker = &engine->worker[i];
+		struct execution *execution = worker->execution;
+
+		if (command)
+			worker->zygote = other[i];
+		worker->output = memfd_create("perdure-output", MFD_CLOEXEC);
+		execution->stage = 1;
+		execution->lazy = worker->zygote.instrumented && !settings->checker;
+		execution->strict = settings->strict;
+		execution->input = engine->input;
+		execution->output = execution->errors = worker->output;
+		if (worker->output < 0 || !make_spares(execution, SPARES) ||
+		    !image_start(&worker->image, engine->session, execution)) {
+			fprintf(stderr, "perdure: cannot prepare recoveries: %s\n", strerror(errno));
+			return false;
+		}
+	}
+	return true;
+}
+
+static unsigned count_workers(const struct check_settings *settings)
+{
+	unsigned count = settings->jobs ? settings->jobs : (unsigned)sysconf(_SC_NPROCESSORS_ONLN);
+
+	if (settings->drive || settings->drive_recover)
+		return 1; /* two servers cannot have one address */
+	return count > ENGINE_WORKERS ? ENGINE_WORKERS : count;
+}
+
+/* Many threads: what they did in which order is only roughly known. */
+static void note_threads(struct engine *engine)
+{
+	uint32_t inputs = engine->session->executions.execution[0].inputs;
+
+	if (inputs & INPUT_THREADS) {
+		session_limit(engine->session, UINT32_MAX,
+			      "the program has several threads, and ran natively: what recoveries read "
+			      "was not judged, only how they end");
+		engine->checker.judges = false;
+		judge_give_up_memo(engine, "with several threads, each recovery was run");
+	}
+}
+
+static bool prepare(struct engine *engine, int session_fd)
+{
+	struct check *check = engine->check;
+	struct executions *all = &engine->session->executions;
+	struct zygote zygote[ENGINE_WORKERS];
+
+	use_all_descriptors();
+	all->command = getpid();
+	engine->workers = count_workers(&check->settings);
+	engine->worker = calloc(engine->workers, sizeof(*engine->worker));
+	if (!engine->worker || !make_spares(&all->execution[0], WORLD_FILES)) {
+		fprintf(stderr, "perdure: no memory for the analysis: %s\n", strerror(errno));
+		return false;
+	}
+	if (!target_prepare(session_fd, engine->session->options.heap) ||
+	    !zygotes_start(check->settings.command, zygote, engine->workers))
+		return false;
+	for (unsigned i = 0; i < engine->workers; i++) {
+		engine->worker[i].zygote = zygote[i];
+		engine->worker[i].number = i + 1;
+		engine->worker[i].execution = &all->execution[i + 1];
+	}
+	return true;
+}
+
+static bool check_all(struct engine *engine, int session_fd)
+{
+	struct check *check = engine->check;
+
+	if (!prepare(engine, session_fd) || !run_program(engine))
+		return false;
+	if (!engine->session->pm_mapped || check->budget || engine->session->executions.too_large)
+		return true; /* nothing to crash, or no time for it */
+	if (!build_history(engine) || !start_workers(engine))
+		return false;
+	note_threads(engine);
+	return explore(engine);
+}
+
+static void mark_stack(uint8_t **set, uint32_t *room, uint32_t stack)
+{
+	if (stack / 8 >= *room) {
+		uint32_t wanted = stack / 4 + 64;
+
+		*set = realloc(*set, wanted);
+		if (!*set)
+			abort();
+		memset(*set + *room, 0, wanted - *room);
+		*room = wanted;
+	}
+	(*set)[stack / 8] |= 1 << stack % 8;
+}
+
+void check_classify_lost(const struct check *check)
+{
+	const struct history *history = &check->session->executions.history;
+	struct raw_table *raw = &check->session->raw;
+	bool wanted = check->session->options.enabled & 1u << KIND_TRANSIENT_DATA;
+	uint8_t *read = NULL;
+	uint32_t room = 0;
+
+	if (!check->was_read || check->counts.vacuous == check->counts.recoveries)
+		return;
+	for (uint32_t i = 0; i < history->parts; i++) {
+		uint32_t event = history->part[i].event;
+
+		if (history->part[i].settled == HISTORY_NEVER &&
+		    check->was_read[event / 8] >> event % 8 & 1)
+			mark_stack(&read, &room, history->event[event].stack);
+	}
+	for (uint32_t i = 1; i <= raw->entries; i++) {
+		struct raw_finding *entry = &raw->entry[i];
+
+		if (entry->kind != KIND_MISSING_FLUSH ||
+		    (entry->stack / 8 < room && read[entry->stack / 8] >> entry->stack % 8 & 1))
+			continue;
+		entry->kind = KIND_TRANSIENT_DATA;
+		entry->count = wanted ? entry->count : 0;
+	}
+	free(read);
+}
+
+bool check_run(struct check *check, int session_fd)
+{
+	struct engine engine = {
+		.check = check,
+		.session = check->session,
+		.memo = check->settings.memo ? memo_new() : NULL,
+		.started = target_now(),
+	};
+	bool done;
+
+	engine.progress.on = check->settings.progress;
+	done = check_all(&engine, session_fd);
+	for (unsigned i = 0; i < engine.workers; i++)
+		driver_end(&engine.worker[i].driver);
+	if (engine.worker)
+		zygotes_end(&engine.worker[0].zygote, 0);
+	check->was_read = engine.checker.was_read;
+	return done;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Crash injection: the program runs once, and after every crash that this run could have met its
+ * recovery runs, with what that crash leaves.
+ */
+#ifndef DRIVE_CHECK_H
+#define DRIVE_CHECK_H
+
+#include "drive/target.h"
+#include "session/session.h"
+
+struct check_settings {
+	char **command;
+	char **recover; /* null: the command again */
+	char **checker; /* instead of a recovery: 0 means that the image is consistent */
+	const char *drive, *drive_recover;
+	unsigned jobs;
+	double max_time;
+	long timeout; /* CPU seconds of a recovery */
+	long program_timeout; /* of the run before the crash; 0: none */
+	long max_memory;
+	uint32_t max_crash_points; /* 0: all */
+	bool bad_exit[256];
+	bool strict;
+	bool memo;
+	bool keep;
+	bool progress;
+};
+
+/* What happened before, at and after one finding's crash. */
+struct check_witness {
+	uint32_t crash_event;
+	uint32_t crash_number; /* 1, 2, … */
+	uint32_t crash_stack;  /* where the program was */
+	bool latest;
+	uint32_t choices;
+	uint8_t taken[VIEW_CHOICES];
+	char *message; /* of a symptom; null otherwise */
+	char *output;
+};
+
+struct check_counts {
+	uint64_t executions, memo_hits, guard_executions, vacuous, events, recoveries;
+	uint32_t crash_points, crash_points_chosen, crash_points_done;
+};
+
+struct check {
+	struct check_settings settings;
+	struct session *session;
+	struct target_end end; /* of the run before the crash */
+	struct check_counts counts;
+	struct check_witness *witness;
+	uint32_t witnesses;
+	const char *budget; /* what ended it early; null: nothing did */
+	bool divergent;     /* a recovery did not do the same again */
+	uint8_t *was_read;  /* one bit an event of the log: a recovery could have read this store */
+};
+
+/*
+ * Runs the program and its recoveries, and judges them. What the program has lost is not judged
+ * yet. False after a message: it could not be done at all.
+ */
+bool check_run(struct check *check, int session_fd);
+
+/* Stores that were never flushed, and that no recovery reads, are no matter of correctness. */
+void check_classify_lost(const struct check *check);
+
+#endif

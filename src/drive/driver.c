@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "drive/driver.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "drive/target.h"
+
+enum { GRACE_SECONDS = 2 };
+
+void driver_start(struct driver *driver, const char *command)
+{
+	*driver = (struct driver){ .command = command };
+}
+
+/* The client is nobody's target. */
+static void become_client(const char *command, bool quiet)
+{
+	static const char *const ours[] = { "PERDURE_SESSION", "PERDURE_EXECUTION", "LD_PRELOAD" };
+
+	for (size_t i = 0; i < sizeof(ours) / sizeof(*ours); i++)
+		unsetenv(ours[i]);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	setpgid(0, 0);
+	if (quiet) {
+		int null = open("/dev/null", O_RDWR);
+
+		dup2(null, STDIN_FILENO);
+		dup2(null, STDOUT_FILENO);
+		dup2(null, STDERR_FILENO);
+	}
+	execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+	_exit(127);
+}
+
+void driver_tick(struct driver *driver, const struct execution *execution, int target)
+{
+	if (!driver->command || target <= 0)
+		return;
+	if (!driver->started && execution->listening) {
+		driver->started = true;
+		driver->pid = fork();
+		if (driver->pid == 0)
+			become_client(driver->command, execution->stage > 0);
+		driver->done = driver->pid < 0;
+	}
+	if (driver->started && !driver->done && waitpid(driver->pid, NULL, WNOHANG) != 0)
+		driver->done = true;
+	if (driver->done && !driver->stopped) {
+		driver->stopped = true;
+		driver->stopped_at = target_now();
+		kill(target, SIGTERM);
+	}
+	if (driver->stopped && target_now() - driver->stopped_at > GRACE_SECONDS) {
+		target_signal_below(target, SIGKILL);
+		kill(target, SIGKILL);
+	}
+}
+
+bool driver_is_busy(const struct driver *driver)
+{
+	return driver->started && !driver->done;
+}
+
+void driver_end(struct driver *driver)
+{
+	if (driver_is_busy(driver)) {
+		kill(-driver->pid, SIGKILL);
+		waitpid(driver->pid, NULL, 0);
+	}
+	driver->done = true;
+}

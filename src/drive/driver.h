@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * --drive: a client for a target that is a server. It starts when the target listens, and when it
+ * has ended, the target is told to end.
+ */
+#ifndef DRIVE_DRIVER_H
+#define DRIVE_DRIVER_H
+
+#include "session/session.h"
+
+struct driver {
+	const char *command; /* null: the target needs none */
+	int pid;
+	bool started, done, stopped;
+	double stopped_at;
+};
+
+void driver_start(struct driver *driver, const char *command);
+/* To be called again and again while the target, which has this process number, runs. */
+void driver_tick(struct driver *driver, const struct execution *execution, int target);
+bool driver_is_busy(const struct driver *driver);
+void driver_end(struct driver *driver);
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The parts of crash injection: check.c leads, worker.c runs executions, judge.c judges them. */
+#ifndef DRIVE_ENGINE_H
+#define DRIVE_ENGINE_H
+
+#include "checkers/cross_failure.h"
+#include "drive/check.h"
+#include "drive/driver.h"
+#include "drive/image.h"
+#include "drive/input.h"
+#include "drive/memo.h"
+#include "drive/progress.h"
+#include "drive/symptoms.h"
+#include "drive/zygotes.h"
+
+enum { ENGINE_TASKS = 64, ENGINE_WORKERS = EXECUTIONS - 1 };
+
+/* One recovery that is to run: the policy, and what to take at the first choices. */
+struct task {
+	bool latest;
+	uint32_t script_length;
+	uint8_t script[VIEW_CHOICES];
+};
+
+struct worker {
+	struct zygote zygote;
+	unsigned number; /* of its execution */
+	struct execution *execution;
+	struct image image;
+	struct view_state *state; /* for judging */
+	size_t state_room;
+	int output;
+	/* The crash it works on. */
+	bool has_crash, cut;
+	uint32_t crash_number;
+	struct task task[ENGINE_TASKS];
+	unsigned tasks, next_task;
+	/* The execution that runs. */
+	enum { WORKER_IDLE, WORKER_STARTING, WORKER_RUNNING, WORKER_REAPING } phase;
+	pid_t pid;
+	int end_status;
+	double started, looked;
+	double cpu_before; /* at the last look */
+	double idle_since;
+	enum symptom ended_by; /* why we ended it */
+	bool guard;            /* its outcome is known already: this one */
+	uint32_t expected_symptom, expected_reads;
+	struct driver driver;
+};
+
+struct engine {
+	struct check *check;
+	struct session *session;
+	struct cross_failure checker;
+	struct worker *worker;
+	unsigned workers;
+	struct memo *memo; /* null: off */
+	uint32_t *crash;   /* events before which it crashes */
+	uint32_t crashes, next_crash;
+	struct read_record *path; /* what look_up has found */
+	uint32_t path_length, path_room;
+	struct input recorded; /* standard input of the run before the crash … */
+	int input;             /* … and what recoveries get for it */
+	double started;
+	struct progress progress;
+};
+
+/* ---- worker.c ---- */
+
+/* Starts the task that was taken last. */
+bool worker_start(struct engine *engine, struct worker *worker, const struct task *task);
+/* Listens to the zygote; takes what an execution leaves. False if it is gone. */
+bool worker_hear(struct engine *engine, struct worker *worker);
+/* Ends an execution that takes too much of anything. */
+void worker_watch(struct engine *engine, struct worker *worker);
+
+/* ---- judge.c ---- */
+
+/* Judges an execution by what it read and how it ended, and adds what else is to be tried. */
+void judge(struct engine *engine, struct worker *worker, const struct task *task,
+	   const struct read_record *read, uint32_t reads, const struct outcome *outcome);
+/* What this task would read, in engine->path; the outcome if all of it is known, or null. */
+const struct outcome *judge_look_up(struct engine *engine, struct worker *worker,
+				    const struct task *task);
+void judge_give_up_memo(struct engine *engine, const char *why);
+void judge_add_task(struct worker *worker, const struct task *task);
+
+#endif

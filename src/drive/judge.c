@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What an execution means: findings, and what else is to be tried at its crash. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "drive/engine.h"
+
+/* ---- tasks ---- */
+
+void judge_add_task(struct worker *worker, const struct task *task)
+{
+	if (worker->tasks == ENGINE_TASKS)
+		worker->cut = true;
+	else
+		worker->task[worker->tasks++] = *task;
+}
+
+/* Every value that was not taken, of the choices behind those that the script fixed. */
+static void add_alternatives(struct worker *worker, const struct task *task, const struct view *view)
+{
+	uint32_t choices = view->choices < VIEW_CHOICES ? view->choices : VIEW_CHOICES;
+	uint64_t all = 0;
+
+	for (uint32_t i = task->script_length; i < choices; i++)
+		all += view->options[i] - 1;
+	/* Too many to combine them: one commit store at a time. */
+	if (task->script_length && worker->tasks + all > ENGINE_TASKS) {
+		worker->cut = true;
+		return;
+	}
+	for (uint32_t i = task->script_length; i < choices; i++)
+		for (uint32_t other = 1; other < view->options[i]; other++) {
+			struct task next = { .latest = task->latest, .script_length = i + 1 };
+
+			memcpy(next.script, view->taken, i);
+			next.script[i] = other;
+			judge_add_task(worker, &next);
+		}
+}
+
+/* ---- judging ---- */
+
+static void start_view(struct engine *engine, struct worker *worker, const struct task *task,
+		       struct cross_failure_run *run)
+{
+	const struct executions *all = &engine->session->executions;
+	size_t lines = worker->execution->crash.lines;
+
+	if (lines > worker->state_room) {
+		free(worker->state);
+		worker->state_room = lines * 2;
+		worker->state = calloc(worker->state_room, sizeof(*worker->state));
+		if (!worker->state)
+			abort();
+	}
+	for (size_t i = 0; i < lines; i++)
+		worker->state[i].started = 0;
+	*run = (struct cross_failure_run){
+		.view = {
+			.history = &all->history,
+			.crash = &worker->execution->crash,
+			.state = worker->state,
+			.commit = all->commit,
+			.commits = all->commits,
+			.latest = task->latest,
+			.strict = engine->check->settings.strict,
+			.script = task->script,
+			.script_length = task->script_length,
+		},
+		.content = (const unsigned char *(*)(const void *, uint64_t))image_content,
+		.image = &worker->image,
+		.protected = worker->image.protected,
+		.protecteds = worker->image.protecteds,
+	};
+}
+
+struct judging {
+	struct engine *engine;
+	struct worker *worker;
+	const struct task *task;
+	const struct view *view;
+	const struct outcome *outcome; /* of a symptom */
+};
+
+static uint32_t stack_of_crash(const struct history *history, uint32_t crash)
+{
+	if (crash < history->events && history->event[crash].stack)
+		return history->event[crash].stack;
+	while (crash-- > 0) /* an event without a place: the last one before it that has one */
+		if (history->event[crash].stack)
+			return history->event[crash].stack;
+	return 0;
+}
+
+static uint32_t add_witness(const struct judging *judging)
+{
+	struct check *check = judging->engine->check;
+	const struct worker *worker = judging->worker;
+	struct check_witness *witness;
+	uint32_t choices = judging->view ? judging->view->choices : 0;
+
+	check->witness =
+		realloc(check->witness, (check->witnesses + 1ul) * sizeof(*check->witness));
+	if (!check->witness)
+		abort();
+	witness = &check->witness[check->witnesses];
+	*witness = (struct check_witness){
+		.crash_event = worker->image.crash,
+		.crash_number = worker->crash_number + 1,
+		.crash_stack = stack_of_crash(&judging->engine->session->executions.history,
+					      worker->image.crash),
+		.latest = judging->task->latest,
+		.choices = choices < VIEW_CHOICES ? choices : VIEW_CHOICES,
+	};
+	if (judging->view)
+		memcpy(witness->taken, judging->view->taken, witness->choices);
+	if (judging->outcome) {
+		witness->message = symptom_text(judging->outcome);
+		if (judging->outcome->output)
+			witness->output = strdup(judging->outcome->output);
+	}
+	return ++check->witnesses;
+}
+
+static void found(void *context, const struct raw_finding *finding)
+{
+	const struct judging *judging = context;
+	struct raw_table *table = &judging->engine->session->raw;
+	uint32_t entry = checkers_report(finding, UINT32_MAX);
+
+	if (!entry)
+		return;
+	/* One that makes a difference says more than one that does not. */
+	if (table->entry[entry].part && !finding->part) {
+		table->entry[entry].part = 0;
+		table->entry[entry].witness = 0;
+	}
+	if (!table->entry[entry].witness)
+		table->entry[entry].witness = add_witness(judging);
+}
+
+static bool is_listed(const struct raw_finding *finding, uint32_t stack)
+{
+	bool listed = !stack || finding->other == stack;
+
+	for (unsigned i = 0; i < RAW_SUSPECTS; i++)
+		listed |= finding->suspect[i] == stack;
+	return listed;
+}
+
+static void add_suspect(struct raw_finding *finding, uint32_t stack)
+{
+	if (is_listed(finding, stack))
+		return;
+	if (!finding->other) {
+		finding->other = stack;
+		return;
+	}
+	for (unsigned i = 0; i < RAW_SUSPECTS; i++)
+		if (!finding->suspect[i]) {
+			finding->suspect[i] = stack;
+			return;
+		}
+}
+
+/* The stores that may be missing: those that were read, the last one first; then the others. */
+static void find_suspects(const struct engine *engine, const struct worker *worker,
+			  const struct cross_failure_run *run, struct raw_finding *finding)
+{
+	const struct history *history = &engine->session->executions.history;
+	const struct view_crash *crash = &worker->execution->crash;
+	enum { MOST = 4096 };
+
+	for (uint32_t i = run->suspects; i-- > 0;)
+		add_suspect(finding, history->event[run->suspect[i]].stack);
+	for (uint32_t i = crash->lines; i-- > 0 && crash->lines - i < MOST;) {
+		const struct view_line *line = &crash->line[i];
+		const struct history_part *part =
+			&history->part[history->line[line->line].first + line->to - 1];
+
+		add_suspect(finding, history->event[part->event].stack);
+	}
+}
+
+static void judge_outcome(const struct judging *judging, const struct cross_failure_run *run)
+{
+	const struct outcome *outcome = judging->outcome;
+	struct raw_finding finding = {
+		.kind = KIND_CRASH_SYMPTOM,
+		.stack = outcome->stack,
+		.custom = outcome->symptom,
+	};
+
+	find_suspects(judging->engine, judging->worker, run, &finding);
+	found((void *)judging, &finding);
+}
+
+void judge(struct engine *engine, struct worker *worker, const struct task *task,
+		  const struct read_record *read, uint32_t reads, const struct outcome *outcome)
+{
+	struct cross_failure_run run;
+	struct judging judging = { engine, worker, task, &run.view, NULL };
+	bool open = false;
+
+	start_view(engine, worker, task, &run);
+	for (uint32_t i = 0; i < reads; i++) {
+		cross_failure_judge(&engine->checker, &run, &read[i], found, &judging);
+		open |= run.suspects != 0;
+		if (!run.read_something && !(read[i].flags & READ_OUTSIDE))
+			run.read_something = image_was_stored(&worker->image, &read[i]);
+	}
+	if (outcome->symptom) {
+		judging.outcome = outcome;
+		judge_outcome(&judging, &run);
+	}
+	engine->check->counts.recoveries++;
+	if (!run.read_something && worker->execution->lazy)
+		engine->check->counts.vacuous++;
+	add_alternatives(worker, task, &run.view);
+	/* The oldest image is only another one if something was read that it has otherwise. */
+	if (task->latest && !task->script_length &&
+	    (worker->execution->lazy ? run.view.crash->lines && open
+				     : worker->execution->crash.lines != 0))
+		judge_add_task(worker, &(struct task){ .latest = false });
+}
+
+/* ---- the memo ---- */
+
+static void add_to_path(struct engine *engine, const struct read_record *read)
+{
+	if (engine->path_length == engine->path_room) {
+		engine->path_room = engine->path_room ? engine->path_room * 2 : 4096;
+		engine->path = realloc(engine->path, engine->path_room * sizeof(*engine->path));
+		if (!engine->path)
+			abort();
+	}
+	engine->path[engine->path_length++] = *read;
+}
+
+const struct outcome *judge_look_up(struct engine *engine, struct worker *worker,
+				     const struct task *task)
+{
+	struct cross_failure_run run;
+	struct view_read scratch;
+	uint32_t node = engine->memo ? memo_root(engine->memo) : 0;
+
+	engine->path_length = 0;
+	if (node)
+		start_view(engine, worker, task, &run);
+	while (node) {
+		const struct read_record *read = memo_read(engine->memo, node);
+		uint64_t value;
+
+		if (!read)
+			return memo_outcome(engine->memo, node);
+		add_to_path(engine, read);
+		if (read->flags & READ_OUTSIDE)
+			value = image_asked(&worker->image, read->line);
+		else
+			value = cross_failure_value(&run, read, &scratch);
+		engine->path[engine->path_length - 1].value = value;
+		node = memo_next(engine->memo, node, value);
+	}
+	return NULL;
+}
+
+void judge_give_up_memo(struct engine *engine, const char *why)
+{
+	if (engine->memo)
+		session_limit(engine->session, UINT32_MAX, why);
+	engine->memo = NULL;
+}
+

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Executions after a crash: started, watched, ended, and what they leave. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "drive/engine.h"
+
+enum { OUTPUT_TAIL = 4096, PROCESSES_MAX = 500 };
+#define OUTPUT_MAX (256ull << 20)
+
+bool worker_start(struct engine *engine, struct worker *worker, const struct task *task)
+{
+	struct execution *execution = worker->execution;
+
+	execution->latest = task->latest;
+	execution->script_length = task->script_length;
+	memcpy(execution->script, task->script, task->script_length);
+	if (!image_prepare(&worker->image) || ftruncate(worker->output, 0) < 0 ||
+	    !zygote_say(&worker->zygote, ZYGOTE_FORK, worker->number))
+		return false;
+	worker->phase = WORKER_STARTING;
+	worker->started = worker->looked = worker->idle_since = target_now();
+	worker->cpu_before = 0;
+	worker->ended_by = SYMPTOM_NONE;
+	driver_start(&worker->driver, engine->check->settings.drive_recover
+					      ? engine->check->settings.drive_recover
+					      : engine->check->settings.drive);
+	return true;
+}
+
+static char *read_tail(int fd)
+{
+	struct stat status;
+	off_t start;
+	char *text;
+	ssize_t got;
+
+	if (fstat(fd, &status) < 0 || !status.st_size)
+		return NULL;
+	start = status.st_size > OUTPUT_TAIL ? status.st_size - OUTPUT_TAIL : 0;
+	text = calloc(OUTPUT_TAIL + 1, 1);
+	if (!text)
+		abort();
+	got = pread(fd, text, OUTPUT_TAIL, start);
+	for (ssize_t i = 0; i < got; i++)
+		if (!text[i])
+			text[i] = '?';
+	return text;
+}
+
+static void classify(const struct engine *engine, const struct worker *worker, int status,
+		     struct outcome *outcome)
+{
+	const struct execution *execution = worker->execution;
+	char *sanitizer;
+
+	*outcome = (struct outcome){ .status = status, .output = read_tail(worker->output) };
+	sanitizer = symptom_sanitizer(outcome->output);
+	if (worker->ended_by)
+		outcome->symptom = worker->ended_by;
+	else if (worker->driver.stopped && (!WIFSIGNALED(status) || WTERMSIG(status) == SIGTERM ||
+					    WTERMSIG(status) == SIGKILL))
+		outcome->symptom = SYMPTOM_NONE; /* as it was told to */
+	else if (engine->check->settings.checker && status)
+		outcome->symptom = SYMPTOM_INCONSISTENT;
+	else if (sanitizer && status)
+		outcome->symptom = SYMPTOM_SANITIZER;
+	else if (WIFSIGNALED(status))
+		outcome->symptom = WTERMSIG(status);
+	else if (engine->check->settings.bad_exit[WEXITSTATUS(status)])
+		outcome->symptom = SYMPTOM_BAD_EXIT;
+	if (outcome->symptom) {
+		outcome->stack = execution->signal_stack;
+		outcome->address = execution->signal_address;
+	}
+	free(sanitizer);
+}
+
+static bool is_function_of_reads(const struct worker *worker)
+{
+	const struct execution *execution = worker->execution;
+
+	return execution->lazy && !execution->inputs && !execution->reads_lost &&
+	       !worker->driver.command;
+}
+
+static void finish_execution(struct engine *engine, struct worker *worker, int status)
+{
+	struct execution *execution = worker->execution;
+	const struct task *task = &worker->task[worker->next_task - 1];
+	struct outcome outcome;
+
+	driver_end(&worker->driver);
+	classify(engine, worker, status, &outcome);
+	if (worker->guard) {
+		engine->check->counts.guard_executions++;
+		if (outcome.symptom != worker->expected_symptom ||
+		    execution->reads != worker->expected_reads) {
+			engine->check->divergent = true;
+			judge_give_up_memo(engine,
+				     "a recovery did not do the same again though it read the same: "
+				     "what was taken from earlier ones may be wrong");
+		}
+	} else {
+		engine->check->counts.executions++;
+		if (!is_function_of_reads(worker))
+			judge_give_up_memo(engine,
+				     "recoveries depend on more than what they read (threads, "
+				     "processes, sockets, a prebuilt library): each one was run");
+		else if (engine->memo &&
+			 !memo_add(engine->memo, execution->read, execution->reads, &outcome))
+			judge_give_up_memo(engine,
+				     "recoveries that read the same did not do the same: each one "
+				     "was run");
+		judge(engine, worker, task, execution->read, execution->reads, &outcome);
+	}
+	worker->guard = false;
+	free(outcome.output);
+	worker->phase = WORKER_IDLE;
+}
+
+static void end_execution(struct worker *worker, enum symptom why)
+{
+	if (worker->ended_by)
+		return;
+	worker->ended_by = why;
+	/* The runtime notes where it is, and lets the signal do its work. */
+	if (why == SYMPTOM_HANG || why == SYMPTOM_BLOCKED)
+		kill(worker->pid, SIGTRAP);
+	else
+		target_signal_below(worker->zygote.pid, SIGKILL);
+	worker->looked = target_now();
+}
+
+static bool fills_disk(const struct worker *worker)
+{
+	struct stat status;
+	uint64_t bytes = 0;
+
+	if (fstat(worker->output, &status) == 0)
+		bytes += status.st_blocks * 512ull;
+	for (uint32_t i = 0; i < worker->execution->spares; i++)
+		if (fstat(worker->execution->spare[i], &status) == 0)
+			bytes += status.st_blocks * 512ull;
+	for (uint32_t i = 0; i < WORLD_FILES; i++)
+		if (worker->image.file[i].fd > 0 && worker->image.file[i].size > bytes)
+			bytes -= bytes < worker->image.file[i].size ? bytes
+								     : worker->image.file[i].size;
+	return bytes > OUTPUT_MAX;
+}
+
+static long memory_limit(const struct engine *engine)
+{
+	static long half;
+
+	if (engine->check->settings.max_memory)
+		return engine->check->settings.max_memory;
+	if (!half)
+		half = sysconf(_SC_PHYS_PAGES) / 2 * (sysconf(_SC_PAGESIZE) / 1024) / 1024;
+	return half;
+}
+
+void worker_watch(struct engine *engine, struct worker *worker)
+{
+	double now = target_now(), seconds;
+	long megabytes, limit = engine->check->settings.timeout;
+
+	if (worker->phase != WORKER_RUNNING)
+		return;
+	driver_tick(&worker->driver, worker->execution, worker->pid);
+	if (worker->ended_by) {
+		if (now - worker->looked > 0.5)
+			target_signal_below(worker->zygote.pid, SIGKILL);
+		return;
+	}
+	if (now - worker->looked < 0.05)
+		return;
+	worker->looked = now;
+	target_usage(worker->pid, &seconds, &megabytes);
+	if (seconds > worker->cpu_before + 0.02) {
+		worker->cpu_before = seconds;
+		worker->idle_since = now;
+	}
+	if (seconds > limit)
+		end_execution(worker, SYMPTOM_HANG);
+	else if (now - worker->idle_since > limit && !driver_is_busy(&worker->driver))
+		end_execution(worker, SYMPTOM_BLOCKED);
+	else if (megabytes > memory_limit(engine))
+		end_execution(worker, SYMPTOM_MEMORY);
+	else if (fills_disk(worker))
+		end_execution(worker, SYMPTOM_OUTPUT);
+	else if (target_count_below(worker->zygote.pid) > PROCESSES_MAX)
+		end_execution(worker, SYMPTOM_PROCESSES);
+}
+
+bool worker_hear(struct engine *engine, struct worker *worker)
+{
+	struct zygote_message message;
+	int heard;
+
+	while ((heard = zygote_hear(&worker->zygote, &message, 0)) > 0) {
+		if (message.word == ZYGOTE_STARTED) {
+			worker->pid = message.value;
+			worker->phase = WORKER_RUNNING;
+			if (message.value < 0) {
+				fprintf(stderr, "perdure: cannot fork: %s\n", strerror(message.other));
+				return false;
+			}
+		} else if (message.word == ZYGOTE_ENDED) {
+			worker->end_status = message.value;
+			if (!message.other) {
+				finish_execution(engine, worker, worker->end_status);
+				return true;
+			}
+			worker->phase = WORKER_REAPING;
+			zygote_say(&worker->zygote, ZYGOTE_REAP, 0);
+		} else if (message.word == ZYGOTE_REAPED) {
+			finish_execution(engine, worker, worker->end_status);
+			return true;
+		}
+	}
+	if (heard < 0)
+		fprintf(stderr, "perdure: a zygote of the program is gone\n");
+	if (worker->phase == WORKER_REAPING)
+		target_signal_below(worker->zygote.pid, SIGKILL);
+	return heard >= 0;
+}
+
