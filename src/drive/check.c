@@ -17,7 +17,7 @@
 #include "drive/engine.h"
 #include "drive/input.h"
 
-enum { TICK_MS = 20, SPARES = 16, GUARD_LEAST = 20, GUARD_EVERY = 100 };
+enum { TICK_MS = 20, SPARES = 16, GUARD_LEAST = 20, GUARD_EVERY = 100, SHARE_MAX = 100 };
 
 /* ---- the run before the crash ---- */
 
@@ -143,6 +143,8 @@ static bool choose_crashes(struct engine *engine)
 							  : (uint64_t)i * (history->crashes - 1) /
 								    (wanted - 1)];
 	engine->crashes = engine->check->counts.crash_points_chosen = wanted;
+	engine->share = wanted / engine->workers / 4;
+	engine->share = engine->share < 1 ? 1 : engine->share > SHARE_MAX ? SHARE_MAX : engine->share;
 	if (wanted < history->crashes) {
 		char text[128];
 
@@ -180,12 +182,31 @@ static bool needs_guard(struct engine *engine)
 	return hits <= GUARD_LEAST || hits % GUARD_EVERY == 0;
 }
 
+/*
+ * Neighbouring crashes have much in common, so a worker takes some in a row: what one of them has
+ * found out the next can use.
+ */
+static bool take_crash(struct engine *engine, struct worker *worker)
+{
+	if (worker->share_next == worker->share_end) {
+		worker->share_next = engine->next_crash;
+		engine->next_crash += engine->share;
+		if (engine->next_crash > engine->crashes)
+			engine->next_crash = engine->crashes;
+		worker->share_end = engine->next_crash;
+	}
+	if (worker->share_next == worker->share_end)
+		return false;
+	worker->crash_number = worker->share_next++;
+	return true;
+}
+
 /* Gives an idle worker something to do. False if there is nothing left; -1 if that failed. */
 static int give_work(struct engine *engine, struct worker *worker)
 {
 	for (;;) {
 		struct task task;
-		const struct outcome *known;
+		const struct path *known;
 
 		if (worker->has_crash && worker->next_task == worker->tasks) {
 			worker->has_crash = false;
@@ -196,28 +217,25 @@ static int give_work(struct engine *engine, struct worker *worker)
 					      "stores: there, one commit store at a time was varied");
 		}
 		if (!worker->has_crash) {
-			if (engine->next_crash == engine->crashes || engine->check->budget)
+			if (engine->check->budget || !take_crash(engine, worker))
 				return 0;
-			worker->crash_number = engine->next_crash++;
 			if (!image_advance(&worker->image, engine->crash[worker->crash_number]))
 				return -1;
+			judge_note_changes(worker);
 			worker->has_crash = true;
 			worker->cut = false;
 			worker->tasks = worker->next_task = 0;
 			judge_add_task(worker, &(struct task){ .latest = true });
 		}
 		task = worker->task[worker->next_task++];
-		known = judge_look_up(engine, worker, &task);
+		known = judge_known(engine, worker, &task);
 		if (known) {
-			struct outcome copy = *known;
-
 			engine->check->counts.memo_hits++;
-			judge(engine, worker, &task, engine->path, engine->path_length, &copy);
 			if (!needs_guard(engine))
 				continue;
 			worker->guard = true;
-			worker->expected_symptom = copy.symptom;
-			worker->expected_reads = engine->path_length;
+			worker->expected_symptom = known->outcome->symptom;
+			worker->expected_reads = known->length;
 		}
 		return worker_start(engine, worker, &task) ? 1 : -1;
 	}

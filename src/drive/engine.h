@@ -9,6 +9,7 @@
 #include "drive/image.h"
 #include "drive/input.h"
 #include "drive/memo.h"
+#include "drive/path.h"
 #include "drive/progress.h"
 #include "drive/symptoms.h"
 #include "drive/zygotes.h"
@@ -31,10 +32,12 @@ struct worker {
 	size_t state_room;
 	int output;
 	/* The crash it works on. */
+	uint32_t share_next, share_end; /* crashes that are still to do */
 	bool has_crash, cut;
 	uint32_t crash_number;
 	struct task task[ENGINE_TASKS];
 	unsigned tasks, next_task;
+	struct path path[2], scripted; /* known ways through the memo: oldest, latest */
 	/* The execution that runs. */
 	enum { WORKER_IDLE, WORKER_STARTING, WORKER_RUNNING, WORKER_REAPING } phase;
 	pid_t pid;
@@ -57,8 +60,7 @@ struct engine {
 	struct memo *memo; /* null: off */
 	uint32_t *crash;   /* events before which it crashes */
 	uint32_t crashes, next_crash;
-	struct read_record *path; /* what look_up has found */
-	uint32_t path_length, path_room;
+	uint32_t share; /* how many a worker takes at a time */
 	struct input recorded; /* standard input of the run before the crash … */
 	int input;             /* … and what recoveries get for it */
 	double started;
@@ -79,9 +81,11 @@ void worker_watch(struct engine *engine, struct worker *worker);
 /* Judges an execution by what it read and how it ended, and adds what else is to be tried. */
 void judge(struct engine *engine, struct worker *worker, const struct task *task,
 	   const struct read_record *read, uint32_t reads, const struct outcome *outcome);
-/* What this task would read, in engine->path; the outcome if all of it is known, or null. */
-const struct outcome *judge_look_up(struct engine *engine, struct worker *worker,
-				    const struct task *task);
+/* The image has moved on: lines have changed. */
+void judge_note_changes(struct worker *worker);
+/* If it is known what this task will do: judges that, and returns it. Null if it must run. */
+const struct path *judge_known(struct engine *engine, struct worker *worker,
+			       const struct task *task);
 void judge_give_up_memo(struct engine *engine, const char *why);
 void judge_add_task(struct worker *worker, const struct task *task);
 

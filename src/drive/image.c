@@ -161,6 +161,7 @@ void image_end(struct image *image)
 			close(image->file[i].fd);
 	}
 	free(image->protected);
+	free(image->touched);
 	free(image->line);
 	free(image->open);
 }
@@ -277,6 +278,25 @@ static void list_uncertain(struct image *image)
 	};
 }
 
+static void touch(struct image *image, uint64_t line)
+{
+	if (image->touches == image->touched_room) {
+		image->touched_room = image->touched_room ? image->touched_room * 2 : 256;
+		image->touched =
+			realloc(image->touched, image->touched_room * sizeof(*image->touched));
+		if (!image->touched)
+			abort();
+	}
+	image->touched[image->touches++] = line;
+}
+
+static void touch_object(struct image *image, const struct history_event *event)
+{
+	for (uint64_t line = event->address & -(uint64_t)LINE; line < event->address + event->size;
+	     line += LINE)
+		touch(image, line);
+}
+
 static void protect(struct image *image, const struct history_event *event)
 {
 	if (image->protecteds == image->protected_room) {
@@ -306,6 +326,7 @@ bool image_advance(struct image *image, uint32_t crash)
 	const struct history *history = &image->session->executions.history;
 	uint32_t kept = 0;
 
+	image->touches = 0;
 	for (uint32_t i = image->crash; i < crash; i++) {
 		const struct history_event *event = &history->event[i];
 
@@ -315,6 +336,8 @@ bool image_advance(struct image *image, uint32_t crash)
 			protect(image, event);
 		else if (event->kind == HISTORY_RELEASE)
 			release(image, event->thread);
+		else if (event->kind == HISTORY_ALLOC)
+			touch_object(image, event);
 		else if (event->kind == HISTORY_WORLD &&
 			 !apply_change(image, (const void *)(history->data + event->data)))
 			return false;
@@ -323,6 +346,7 @@ bool image_advance(struct image *image, uint32_t crash)
 	for (uint32_t i = 0; i < image->opens; i++) {
 		uint32_t index = image->open[i];
 
+		touch(image, history->line[index].address);
 		settle(image, index, crash);
 		if (image->line[index].from < image->line[index].to)
 			image->open[kept++] = index;

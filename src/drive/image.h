@@ -31,6 +31,8 @@ struct image {
 	uint32_t *open;          /* lines that are, or were until now, uncertain */
 	uint32_t opens;
 	uint64_t changes; /* of files */
+	uint64_t *touched; /* lines that may not be what they were at the crash before */
+	uint32_t touches, touched_room;
 	struct cross_failure_protected *protected;
 	uint32_t protecteds, protected_room;
 };

@@ -195,74 +195,50 @@ static void judge_outcome(const struct judging *judging, const struct cross_fail
 	found((void *)judging, &finding);
 }
 
-void judge(struct engine *engine, struct worker *worker, const struct task *task,
-		  const struct read_record *read, uint32_t reads, const struct outcome *outcome)
+/* What follows from how an execution ended, and from what it met. */
+static void conclude(struct judging *judging, const struct cross_failure_run *run,
+		     const struct outcome *outcome, bool read_something)
 {
-	struct cross_failure_run run;
-	struct judging judging = { engine, worker, task, &run.view, NULL };
-	bool open = false;
+	struct engine *engine = judging->engine;
+	struct worker *worker = judging->worker;
+	const struct task *task = judging->task;
 
-	start_view(engine, worker, task, &run);
-	for (uint32_t i = 0; i < reads; i++) {
-		cross_failure_judge(&engine->checker, &run, &read[i], found, &judging);
-		open |= run.suspects != 0;
-		if (!run.read_something && !(read[i].flags & READ_OUTSIDE))
-			run.read_something = image_was_stored(&worker->image, &read[i]);
-	}
 	if (outcome->symptom) {
-		judging.outcome = outcome;
-		judge_outcome(&judging, &run);
+		judging->outcome = outcome;
+		judge_outcome(judging, run);
 	}
 	engine->check->counts.recoveries++;
-	if (!run.read_something && worker->execution->lazy)
+	if (!read_something && worker->execution->lazy)
 		engine->check->counts.vacuous++;
-	add_alternatives(worker, task, &run.view);
+	add_alternatives(worker, task, &run->view);
 	/* The oldest image is only another one if something was read that it has otherwise. */
 	if (task->latest && !task->script_length &&
-	    (worker->execution->lazy ? run.view.crash->lines && open
-				     : worker->execution->crash.lines != 0))
+	    (worker->execution->lazy ? run->suspects != 0 : worker->execution->crash.lines != 0))
 		judge_add_task(worker, &(struct task){ .latest = false });
 }
 
-/* ---- the memo ---- */
-
-static void add_to_path(struct engine *engine, const struct read_record *read)
+static bool judge_read(const struct judging *judging, struct cross_failure_run *run,
+		       const struct read_record *read)
 {
-	if (engine->path_length == engine->path_room) {
-		engine->path_room = engine->path_room ? engine->path_room * 2 : 4096;
-		engine->path = realloc(engine->path, engine->path_room * sizeof(*engine->path));
-		if (!engine->path)
-			abort();
-	}
-	engine->path[engine->path_length++] = *read;
+	cross_failure_judge(&judging->engine->checker, run, read, found, (void *)judging);
+	return run->read_something || (!(read->flags & READ_OUTSIDE) &&
+				       image_was_stored(&judging->worker->image, read));
 }
 
-const struct outcome *judge_look_up(struct engine *engine, struct worker *worker,
-				     const struct task *task)
+void judge(struct engine *engine, struct worker *worker, const struct task *task,
+	   const struct read_record *read, uint32_t reads, const struct outcome *outcome)
 {
 	struct cross_failure_run run;
-	struct view_read scratch;
-	uint32_t node = engine->memo ? memo_root(engine->memo) : 0;
+	struct judging judging = { engine, worker, task, &run.view, NULL };
+	bool read_something = false;
 
-	engine->path_length = 0;
-	if (node)
-		start_view(engine, worker, task, &run);
-	while (node) {
-		const struct read_record *read = memo_read(engine->memo, node);
-		uint64_t value;
-
-		if (!read)
-			return memo_outcome(engine->memo, node);
-		add_to_path(engine, read);
-		if (read->flags & READ_OUTSIDE)
-			value = image_asked(&worker->image, read->line);
-		else
-			value = cross_failure_value(&run, read, &scratch);
-		engine->path[engine->path_length - 1].value = value;
-		node = memo_next(engine->memo, node, value);
-	}
-	return NULL;
+	start_view(engine, worker, task, &run);
+	for (uint32_t i = 0; i < reads; i++)
+		read_something |= judge_read(&judging, &run, &read[i]);
+	conclude(&judging, &run, outcome, read_something);
 }
+
+/* ---- the memo ---- */
 
 void judge_give_up_memo(struct engine *engine, const char *why)
 {
@@ -271,3 +247,124 @@ void judge_give_up_memo(struct engine *engine, const char *why)
 	engine->memo = NULL;
 }
 
+static uint64_t value_of(struct worker *worker, struct cross_failure_run *run,
+			 const struct read_record *read)
+{
+	struct view_read scratch;
+
+	if (read->flags & READ_OUTSIDE)
+		return image_asked(&worker->image, read->line);
+	return cross_failure_value(run, read, &scratch);
+}
+
+/* From this node on, as far as values are known. */
+static void follow(struct engine *engine, struct worker *worker, struct cross_failure_run *run,
+		   struct path *path, uint32_t node)
+{
+	while (node) {
+		const struct read_record *next = memo_read(engine->memo, node);
+		struct read_record read;
+
+		if (!next) {
+			path->known = true;
+			path->outcome = memo_outcome(engine->memo, node);
+			break;
+		}
+		read = *next;
+		read.value = value_of(worker, run, &read);
+		path_add(path, &read, node);
+		node = memo_next(engine->memo, node, read.value);
+	}
+}
+
+/*
+ * Reads whose values may have changed are looked at; from the first that has, the way is followed
+ * anew. Returns the first position that is not as it was.
+ */
+static uint32_t update(struct engine *engine, struct worker *worker, struct cross_failure_run *run,
+		       struct path *path)
+{
+	const uint32_t *position;
+	uint32_t count = path_positions(path, path->changed, path->changes, &position), from;
+	const struct path_step *last;
+
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t at = position[i], node = path->step[at].node;
+		struct read_record read = path->step[at].read;
+		uint64_t value = value_of(worker, run, &read);
+
+		if (value == read.value)
+			continue;
+		read.value = value;
+		path_cut(path, at);
+		path_add(path, &read, node);
+		break;
+	}
+	from = path->length;
+	if (path->known)
+		return from;
+	last = from ? &path->step[from - 1] : NULL;
+	follow(engine, worker, run, path,
+	       last ? memo_next(engine->memo, last->node, last->read.value)
+		    : memo_root(engine->memo));
+	return from ? from - 1 : 0;
+}
+
+/*
+ * Only reads of lines that have changed can be judged otherwise than before, and those that are new
+ * on this path. With commit variables everything is judged in their light.
+ */
+static void judge_path(struct engine *engine, struct worker *worker, const struct task *task,
+		       struct path *path, uint32_t from)
+{
+	struct cross_failure_run run;
+	struct judging judging = { engine, worker, task, &run.view, NULL };
+	const uint32_t *position;
+	uint32_t count = path_positions(path, path->changed, path->changes, &position);
+
+	if (engine->session->executions.commits)
+		from = 0;
+	start_view(engine, worker, task, &run);
+	for (uint32_t i = 0; i < count && position[i] < from; i++)
+		path->read_something |= judge_read(&judging, &run, &path->step[position[i]].read);
+	for (uint32_t i = from; i < path->length; i++)
+		path->read_something |= judge_read(&judging, &run, &path->step[i].read);
+	conclude(&judging, &run, path->outcome, path->read_something);
+}
+
+void judge_note_changes(struct worker *worker)
+{
+	for (unsigned p = 0; p < 2; p++) {
+		struct path *path = &worker->path[p];
+
+		for (uint32_t i = 0; i < worker->image.touches; i++)
+			path_changed(path, worker->image.touched[i]);
+		if (path->changes > PATH_CHANGES_MAX) {
+			path_cut(path, 0);
+			path->changes = 0;
+		}
+	}
+}
+
+const struct path *judge_known(struct engine *engine, struct worker *worker,
+			       const struct task *task)
+{
+	struct path *path = &worker->path[task->latest];
+	struct cross_failure_run run;
+	uint32_t from;
+
+	if (!engine->memo)
+		return NULL;
+	if (task->script_length) {
+		path = &worker->scripted;
+		path_cut(path, 0);
+	}
+	if (!path->length)
+		path->read_something = false;
+	start_view(engine, worker, task, &run);
+	from = update(engine, worker, &run, path);
+	if (path->known)
+		judge_path(engine, worker, task, path, from);
+	path->changes = 0;
+	return path->known ? path : NULL;
+}

@@ -77,8 +77,15 @@ static const struct history_event *event_of(const struct view *view,
 	return &view->history->event[view->history->part[line->first + part].event];
 }
 
-/* The contents of all versions that are still possible, and who wrote them. */
+/*
+ * What is possible for the bytes of a read. Many versions differ only elsewhere in the line: those
+ * with the same stores to these bytes are one alternative, known by its first version.
+ */
 struct alternatives {
+	uint32_t count;
+	uint32_t version[HISTORY_VERSIONS];
+	uint64_t stores[HISTORY_VERSIONS]; /* which of the stores to these bytes it has */
+	uint8_t of_version[HISTORY_VERSIONS];
 	unsigned char content[HISTORY_VERSIONS][HISTORY_LINE_SIZE];
 	struct history_version common;
 	uint64_t open;    /* bytes with more than one writer */
@@ -151,54 +158,124 @@ static uint64_t difference(const unsigned char *a, const unsigned char *b, uint6
 	return result;
 }
 
+/* The uncertain stores to some bytes of a line. */
+struct relevant {
+	uint32_t count;
+	uint32_t ordinal[64]; /* among the ordinary or the loose ones */
+	uint64_t loose;       /* which of them are */
+};
+
+/* False if there are too many. */
+static bool find_relevant(const struct view *view, const struct history_versions *versions,
+			  uint64_t bytes, struct relevant *relevant)
+{
+	const struct history *history = view->history;
+	uint32_t ordinary = 0, loose = 0;
+
+	relevant->count = 0;
+	relevant->loose = 0;
+	for (uint32_t i = versions->window.from; i < versions->window.to; i++) {
+		const struct history_part *part = &history->part[versions->window.line->first + i];
+		bool is_loose = history->event[part->event].flags & HISTORY_NONTEMPORAL;
+
+		if (part->settled < versions->crash)
+			continue;
+		if (part->bytes & bytes) {
+			if (relevant->count == 64)
+				return false;
+			relevant->loose |= (uint64_t)is_loose << relevant->count;
+			relevant->ordinal[relevant->count++] = is_loose ? loose : ordinary;
+		}
+		loose += is_loose;
+		ordinary += !is_loose;
+	}
+	return true;
+}
+
+static uint64_t stores_in(const struct history_version *version, const struct relevant *relevant)
+{
+	uint64_t stores = 0;
+
+	for (uint32_t i = 0; i < relevant->count; i++) {
+		uint32_t ordinal = relevant->ordinal[i];
+		bool there;
+
+		if (relevant->loose >> i & 1)
+			there = ordinal < 32 ? version->loose >> ordinal & 1 : version->loose != 0;
+		else
+			there = ordinal < version->stores;
+		stores |= (uint64_t)there << i;
+	}
+	return stores;
+}
+
+static void find_alternatives(const struct view *view, const struct view_state *state,
+			      const struct view_read *read, uint64_t bytes, struct alternatives *a)
+{
+	struct relevant relevant;
+	bool few = find_relevant(view, &read->versions, bytes, &relevant);
+
+	a->count = 0;
+	for (uint32_t v = 0; v < read->versions.count; v++) {
+		uint64_t stores;
+		uint32_t i = few ? 0 : a->count;
+
+		if (!is_alive(state, v))
+			continue;
+		stores = few ? stores_in(&read->versions.version[v], &relevant) : v;
+		while (i < a->count && a->stores[i] != stores)
+			i++;
+		if (i == a->count) {
+			a->version[i] = v;
+			a->stores[i] = stores;
+			a->count++;
+		}
+		a->of_version[v] = i;
+	}
+}
+
 static void compare(const struct view *view, const struct view_state *state,
 		    const struct view_read *read, uint64_t bytes, const unsigned char *certain,
 		    struct alternatives *a)
 {
 	uint32_t first[HISTORY_LINE_SIZE], writer[HISTORY_LINE_SIZE];
-	uint32_t one = HISTORY_NEVER;
 
+	find_alternatives(view, state, read, bytes, a);
 	a->common = common_part(state, &read->versions);
 	a->open = a->plain = a->differs = 0;
 	a->store = HISTORY_NEVER;
-	for (uint32_t v = 0; v < read->versions.count; v++) {
-		if (!is_alive(state, v))
-			continue;
-		memcpy(a->content[v], certain, HISTORY_LINE_SIZE);
-		history_content(view->history, &read->versions, v, a->content[v]);
-		history_writers(view->history, &read->versions, v, writer);
-		if (one == HISTORY_NEVER) {
-			one = v;
+	for (uint32_t i = 0; i < a->count; i++) {
+		memcpy(a->content[i], certain, HISTORY_LINE_SIZE);
+		history_content(view->history, &read->versions, a->version[i], a->content[i]);
+		history_writers(view->history, &read->versions, a->version[i], writer);
+		if (i == 0) {
 			memcpy(first, writer, sizeof(first));
 			continue;
 		}
 		note_writer(view, read, a, first, writer, bytes);
-		a->differs |= difference(a->content[one], a->content[v], bytes);
+		a->differs |= difference(a->content[0], a->content[i], bytes);
 	}
 }
 
-/* The first version of each value that is possible, that of the chosen version first. */
-static uint32_t list_options(const struct view_state *state, const struct view_read *read,
-			     const struct alternatives *a, uint64_t bytes,
-			     uint32_t option[VIEW_OPTIONS])
+/* The first alternative with each value, that of the chosen version first. */
+static uint32_t list_options(const struct view_state *state, const struct alternatives *a,
+			     uint64_t bytes, uint32_t option[VIEW_OPTIONS])
 {
 	uint32_t count = 0;
 
-	option[count++] = state->chosen;
-	for (uint32_t v = 0; v < read->versions.count && count < VIEW_OPTIONS; v++) {
+	option[count++] = a->of_version[state->chosen];
+	for (uint32_t k = 0; k < a->count && count < VIEW_OPTIONS; k++) {
 		uint32_t i = 0;
 
-		if (!is_alive(state, v))
-			continue;
-		while (i < count && difference(a->content[option[i]], a->content[v], bytes))
+		while (i < count && difference(a->content[option[i]], a->content[k], bytes))
 			i++;
 		if (i == count)
-			option[count++] = v;
+			option[count++] = k;
 	}
 	return count;
 }
 
-/* The version that the script takes at this choice. */
+/* What the script takes at this choice. */
 static uint32_t take(struct view *view, const uint32_t *option, uint32_t count)
 {
 	uint32_t number = view->choices++, which = 0;
@@ -216,17 +293,20 @@ static uint32_t take(struct view *view, const uint32_t *option, uint32_t count)
 static void narrow(struct view_state *state, const struct view_read *read,
 		   const struct alternatives *a, uint32_t like, uint64_t bytes, bool latest)
 {
-	uint32_t best = like;
+	bool same[HISTORY_VERSIONS], any = false;
 
+	for (uint32_t k = 0; k < a->count; k++)
+		same[k] = !difference(a->content[like], a->content[k], bytes);
 	for (uint32_t v = 0; v < read->versions.count; v++) {
 		if (!is_alive(state, v))
 			continue;
-		if (difference(a->content[like], a->content[v], bytes))
+		if (!same[a->of_version[v]]) {
 			state->alive[v / 64] &= ~(1ull << v % 64);
-		else if (latest ? v > best : v < best)
-			best = v;
+		} else if (latest || !any) {
+			state->chosen = v;
+			any = true;
+		}
 	}
-	state->chosen = best;
 }
 
 void view_read(struct view *view, uint64_t address, uint64_t bytes, const unsigned char *certain,
@@ -248,10 +328,11 @@ void view_read(struct view *view, uint64_t address, uint64_t bytes, const unsign
 	read->commit = a.open & ~a.plain;
 	read->differs = a.differs & a.plain;
 	read->store = a.store;
-	read->before = like = state->chosen;
+	read->before = state->chosen;
+	like = a.of_version[state->chosen];
 	if (a.differs & read->commit) {
 		uint32_t option[VIEW_OPTIONS];
-		uint32_t count = list_options(state, read, &a, bytes, option);
+		uint32_t count = list_options(state, &a, bytes, option);
 
 		like = take(view, option, count);
 	}

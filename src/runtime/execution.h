@@ -114,6 +114,7 @@ HIDDEN int world_open(int directory, const char *path, int flags, mode_t mode,
 HIDDEN uint32_t world_file_of(int fd);
 /* If it must not be changed: gives fd, and the file, a copy that may be. */
 HIDDEN void world_make_own(int fd);
+HIDDEN int world_open_backing(uint32_t file);
 HIDDEN bool world_is_shared(uint32_t file);
 HIDDEN void world_note_size(int fd);
 HIDDEN void world_note_write(int fd, int64_t offset, const void *bytes, size_t size);

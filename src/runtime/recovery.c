@@ -230,14 +230,20 @@ static void fill_in(uint64_t start, uint64_t end)
 	}
 }
 
-static struct place *add_place(const struct session_file *file, int fd, uint64_t size)
+/* Through a descriptor of our own: a mapping keeps the locks of the one it was made with. */
+static struct place *add_place(const struct session_file *file, uint64_t size)
 {
 	uint64_t start = file->base, offset = start - SESSION_WINDOW;
-	int flags = MAP_NORESERVE | MAP_FIXED;
+	int flags = MAP_NORESERVE | MAP_FIXED, fd = world_open_backing(file->world - 1);
+	bool mapped;
 
-	if (places == FILES || !size ||
-	    syscall(SYS_mmap, start, size, PROT_READ | PROT_WRITE, flags | MAP_PRIVATE, fd, 0L) < 0 ||
-	    syscall(SYS_mmap, IMAGE_BASE + offset, size, PROT_READ, flags | MAP_SHARED, fd, 0L) < 0)
+	mapped = fd >= 0 && places < FILES && size &&
+		 syscall(SYS_mmap, start, size, PROT_READ | PROT_WRITE, flags | MAP_PRIVATE, fd,
+			 0L) >= 0 &&
+		 syscall(SYS_mmap, IMAGE_BASE + offset, size, PROT_READ, flags | MAP_SHARED, fd,
+			 0L) >= 0;
+	syscall(SYS_close, fd);
+	if (!mapped)
 		return NULL;
 	fill_in(start, start + size);
 	place[places] = (struct place){ .start = start, .end = start + size };
@@ -267,7 +273,7 @@ void *recovery_map(struct session_file *file, int fd, uint64_t length, int prote
 
 	lseek(fd, size, SEEK_SET);
 	if (!at)
-		at = add_place(file, fd, (end + PAGE - 1) & -(uint64_t)PAGE);
+		at = add_place(file, (end + PAGE - 1) & -(uint64_t)PAGE);
 	if (!at || offset + length > at->end - at->start)
 		return MAP_FAILED;
 	at->count++;
@@ -299,7 +305,7 @@ ssize_t recovery_read(uint32_t file, int fd, void *bytes, size_t size, off_t off
 	off_t end = lseek(fd, 0, SEEK_END);
 
 	if (slot && !at)
-		at = add_place(slot, fd, (end + PAGE - 1) & -(uint64_t)PAGE);
+		at = add_place(slot, (end + PAGE - 1) & -(uint64_t)PAGE);
 	if (!at || offset < 0)
 		return -1;
 	if (offset >= end)
@@ -326,7 +332,7 @@ void recovery_leave_image(uint32_t file, int own)
 		return;
 	size = (end + PAGE - 1) & -(uint64_t)PAGE;
 	if (!at)
-		at = add_place(slot, own, size);
+		at = add_place(slot, size);
 	if (!at)
 		return;
 	syscall(SYS_mprotect, at->start, size, PROT_READ | PROT_WRITE);

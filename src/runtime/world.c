@@ -470,6 +470,14 @@ uint32_t world_file_of(int fd)
 	return found;
 }
 
+int world_open_backing(uint32_t file)
+{
+	char path[64];
+
+	backing_path(backing_of(file)->fd, path);
+	return raw_open(path, O_RDONLY);
+}
+
 bool world_is_shared(uint32_t file)
 {
 	return file && backing_of(file - 1)->shared;
