@@ -2,6 +2,7 @@
 #include "checkers/checkers.h"
 
 static struct session *current;
+static unsigned muted;
 
 static const struct lines_listener *const all[] = { &pattern_checker, NULL };
 
@@ -11,8 +12,16 @@ void checkers_start(struct session *session)
 	lines_listen(all);
 }
 
+void checkers_mute(bool begin)
+{
+	muted += begin ? 1 : -(muted > 0);
+}
+
 uint32_t checkers_report(const struct raw_finding *finding, uint32_t owner)
 {
+	/* What is lost is lost wherever it is judged. */
+	if (muted && finding->kind != KIND_MISSING_FLUSH && finding->kind != KIND_MISSING_FENCE)
+		return 0;
 	if (!(current->options.enabled & 1u << finding->kind))
 		return 0;
 	return raw_add(&current->raw, finding, owner);

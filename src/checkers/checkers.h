@@ -11,6 +11,9 @@ void checkers_start(struct session *session);
 /* For checkers: counts an occurrence if its kind is wanted; the number of its entry, or 0. */
 uint32_t checkers_report(const struct raw_finding *finding, uint32_t owner);
 
+/* The program asks not to be judged for a while, in this process; may nest. */
+void checkers_mute(bool begin);
+
 extern const struct lines_listener pattern_checker;
 
 /* Transactions: `earlier` logged some of these bytes before, `again` of them in all. */

@@ -357,9 +357,13 @@ static void observe(struct cross_failure *checker, struct cross_failure_run *run
 static uint32_t commit_of(const struct executions *all, uint64_t address, bool *explicit)
 {
 	*explicit = true;
-	for (uint32_t i = 0; i < all->covers; i++)
-		if (address >= all->cover[i].range.start && address < all->cover[i].range.end)
-			return all->cover[i].commit;
+	for (uint32_t i = 0; i < all->covers; i++) {
+		if (address < all->cover[i].range.start || address >= all->cover[i].range.end)
+			continue;
+		for (uint32_t k = 0; k < all->commits; k++)
+			if (all->commit[k].start == all->cover[i].variable)
+				return k;
+	}
 	*explicit = false;
 	return all->commits == 1 && !all->covers ? 0 : EXECUTION_RANGES;
 }

@@ -129,6 +129,12 @@ int command_check(char **words)
 		listener_finish(session, options.max_time);
 		return EXIT_CANNOT_WORK;
 	}
+	if (session->executions.ranges_overlap) {
+		fprintf(stderr, "perdure: perdure_commit_range: the ranges of two commit variables "
+				"overlap; which one is to decide?\n");
+		listener_finish(session, options.max_time);
+		return EXIT_BAD_USAGE;
+	}
 	warn_of_vacuous(&check);
 	result.command = options.command;
 	result.exit_status = check.end.exit_status;

@@ -109,6 +109,8 @@ static void add_compile_options(struct arguments *out, const char *prefix)
 	arguments_add(out, "-D__PERDURE__=1");
 	arguments_add(out, "-idirafter");
 	arguments_addf(out, "%s/include", prefix);
+	arguments_add(out, "-idirafter");
+	arguments_addf(out, "%s/include/perdure/compat", prefix);
 	arguments_add(out, "--end-no-unused-arguments");
 }
 

@@ -382,7 +382,12 @@ static bool check_all(struct engine *engine, int session_fd)
 	if (!build_history(engine) || !start_workers(engine))
 		return false;
 	note_threads(engine);
-	return explore(engine);
+	if (!explore(engine))
+		return false;
+	if (engine->session->executions.ranges_lost)
+		session_limit(engine->session, UINT32_MAX,
+			      "more commit variables or ranges than can be kept: some were left out");
+	return true;
 }
 
 static void mark_stack(uint8_t **set, uint32_t *room, uint32_t stack)

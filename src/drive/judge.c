@@ -177,7 +177,11 @@ static void find_suspects(const struct engine *engine, const struct worker *work
 		const struct view_line *line = &crash->line[i];
 		const struct history_part *part =
 			&history->part[history->line[line->line].first + line->to - 1];
+		uint64_t index = (line->address - engine->session->lines.base) / LINES_LINE_SIZE;
 
+		/* What the program calls volatile is never missed. */
+		if (!(part->bytes & ~engine->session->lines.line[index].excluded))
+			continue;
 		add_suspect(finding, history->event[part->event].stack);
 	}
 }

@@ -112,6 +112,7 @@ struct settling {
 	uint32_t *done; /* of each line, how many parts from its start on are settled */
 	bool stored;    /* since the last crash point */
 	unsigned quiet; /* how many times */
+	bool outside;   /* of all regions of interest */
 };
 
 static uint32_t line_index(const struct history *h, uint64_t address)
@@ -234,7 +235,7 @@ static bool fence(struct settling *s, uint16_t thread, uint32_t now)
 /* A crash point before an event that makes something certain, if something was stored since. */
 static void note_crash_point(struct settling *s, uint32_t now, bool shrinks)
 {
-	if (!shrinks || !s->stored || s->quiet)
+	if (!shrinks || !s->stored || s->quiet || s->outside)
 		return;
 	s->h->crash[s->h->crashes++] = now;
 	s->stored = false;
@@ -279,6 +280,12 @@ static void take_event(struct settling *s, uint32_t now)
 		s->stored = true;
 		note_crash_point(s, now, true);
 		s->stored = true;
+		return;
+	case HISTORY_INTEREST:
+		s->outside = false;
+		return;
+	case HISTORY_DISINTEREST:
+		s->outside = true;
 		return;
 	case HISTORY_QUIET:
 		s->quiet++;
@@ -336,6 +343,7 @@ bool history_build(struct history *h, const struct history_event *event, uint32_
 	for (uint32_t i = 0; i < events; i++) {
 		parts += count_pieces(&event[i]);
 		flushes += event[i].kind == HISTORY_FLUSH;
+		settling.outside |= event[i].kind == HISTORY_INTEREST;
 	}
 	h->memory = memory = allocate(
 		parts * (sizeof(*h->part) + sizeof(*h->line) + 2 * sizeof(*list) +

@@ -33,6 +33,8 @@ enum history_kind {
 	HISTORY_CRASH,   /* the program asks for a crash point here */
 	HISTORY_QUIET,   /* no crash points from here on … */
 	HISTORY_LOUD,    /* … up to here; they nest */
+	HISTORY_INTEREST,    /* if there are any: crash points only from one of these … */
+	HISTORY_DISINTEREST, /* … to the next of these */
 	HISTORY_ALLOC,   /* a new object; only stores from event number `data` on are its content */
 	HISTORY_PROTECT, /* a transaction will restore the range if it does not commit */
 	HISTORY_RELEASE, /* … and is over, for this thread */

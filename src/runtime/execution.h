@@ -78,12 +78,15 @@ HIDDEN ssize_t recovery_read(uint32_t file, int fd, void *bytes, size_t size, of
 HIDDEN void recovery_leave_image(uint32_t file, int own);
 /* Is this PM that was there before the crash? */
 HIDDEN bool recovery_has(const void *p);
-/* No detection while `skips` is not 0. */
-extern HIDDEN uint32_t recovery_skips;
+/* Regions without detection, and regions of interest. */
+HIDDEN void recovery_skip(bool begin);
+HIDDEN void recovery_interest(bool begin);
 
 /* ---- symptoms.c ---- */
 
 HIDDEN void symptoms_watch(void);
+/* The program ends with this status. */
+HIDDEN void symptoms_exit(int status, const struct frame *frame);
 
 /* ---- world.c ---- */
 

@@ -25,7 +25,8 @@ struct touched {
 static struct touched *const touched = (void *)TOUCHED_BASE;
 static struct view view;
 static uint32_t lock;
-uint32_t recovery_skips;
+static uint32_t skips;
+static bool interesting;
 
 /* Where files of the image are mapped. */
 static struct place {
@@ -55,6 +56,21 @@ void recovery_start(void)
 		.script = execution->script,
 		.script_length = execution->script_length,
 	};
+}
+
+void recovery_skip(bool begin)
+{
+	skips += begin ? 1 : -(skips > 0);
+}
+
+void recovery_interest(bool begin)
+{
+	interesting = begin;
+}
+
+static bool is_judged(void)
+{
+	return !skips && (interesting || !runtime_session->executions.interest_after);
 }
 
 static struct place *place_at(uint64_t address)
@@ -167,7 +183,7 @@ static void load_line(uint64_t line, uint64_t bytes, uint32_t flags, const struc
 		.bytes = bytes,
 		.value = execution_hash((const unsigned char *)line, bytes),
 		.stack = stack_capture(frame),
-		.flags = flags | (recovery_skips ? READ_UNJUDGED : 0),
+		.flags = flags | (is_judged() ? 0 : READ_UNJUDGED),
 	});
 }
 

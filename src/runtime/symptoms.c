@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where a recovery crashes: the call stack, before the signal does its work. */
+/*
+ * Where a recovery ends: the call stack, before a signal does its work, or of a call of exit that
+ * says that something is wrong.
+ */
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -47,3 +50,27 @@ void symptoms_watch(void)
 	for (size_t i = 0; i < sizeof(watched) / sizeof(*watched); i++)
 		sigaction(watched[i], &action, NULL);
 }
+
+/* ---- exit ---- */
+
+void symptoms_exit(int status, const struct frame *frame)
+{
+	struct execution *execution = runtime_execution;
+
+	if (!runtime_recovers || !status || execution->signal_stack || !thread_enter())
+		return;
+	execution->signal_stack = stack_capture(frame);
+	thread_leave();
+}
+
+#define EXITS(name)                                                                                \
+	PUBLIC void name(int status)                                                               \
+	{                                                                                          \
+		symptoms_exit(status, FRAME);                                                       \
+		REAL(name)(status);                                                                \
+		__builtin_unreachable();                                                           \
+	}                                                                                          \
+	struct ignore_semicolon
+
+EXITS(exit);
+EXITS(quick_exit);

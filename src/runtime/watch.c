@@ -4,7 +4,7 @@
  * around it. The runtime starts a watcher, `perdure --watch`, as nobody's child. It owns the
  * session and writes the report: when this process says that it ends, or when it is gone.
  */
-#include "runtime/runtime.h"
+#include "runtime/execution.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -186,12 +186,14 @@ __attribute__((constructor(103))) static void register_end(void)
 
 PUBLIC void _exit(int status)
 {
+	symptoms_exit(status, FRAME);
 	syscall(SYS_exit_group, end(status));
 	__builtin_unreachable();
 }
 
 PUBLIC void _Exit(int status)
 {
+	symptoms_exit(status, FRAME);
 	syscall(SYS_exit_group, end(status));
 	__builtin_unreachable();
 }

@@ -158,12 +158,13 @@ struct executions {
 	uint32_t commits, checksums;
 	struct view_range commit[EXECUTION_RANGES]; /* commit variables */
 	struct execution_cover {
-		uint32_t commit; /* index */
+		uint64_t variable; /* where it starts */
 		struct view_range range;
 	} cover[EXECUTION_RANGES]; /* what they are about */
 	uint32_t covers;
 	struct view_range checksum[EXECUTION_RANGES];
-	uint32_t ranges_lost;
+	uint32_t ranges_lost, ranges_overlap;
+	uint32_t interest_after; /* the program names regions of interest after the crash */
 	uint64_t roots[64];
 	struct execution *execution; /* EXECUTIONS of them */
 };
