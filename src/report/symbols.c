@@ -305,12 +305,28 @@ static bool is_system(const char *path)
 	return strncmp(path, "/usr/include/", 13) == 0 || strncmp(path, "/usr/lib/", 9) == 0;
 }
 
+/* libc and its like may have debug information, too. */
+static bool is_system_library(const char *module)
+{
+	static const char *const names[] = { "libc.so",   "ld-linux",	"libpthread", "libstdc++",
+					     "libgcc_s.", "libm.so",	"libperdure", "libasan",
+					     "libubsan",  "linux-vdso", "librt.so" };
+	const char *slash = module ? strrchr(module, '/') : NULL;
+	const char *name = slash ? slash + 1 : module;
+
+	for (size_t i = 0; name && i < sizeof(names) / sizeof(*names); i++)
+		if (strncmp(name, names[i], strlen(names[i])) == 0)
+			return true;
+	return false;
+}
+
 /* Not inside a library without source, nor in a header of the system such as <atomic>. */
 static void choose_shown(struct site *site)
 {
 	site->shown = 0;
 	for (unsigned i = 0; i < site->frames; i++)
-		if (site->frame[i].path && !is_system(site->frame[i].path)) {
+		if (site->frame[i].path && !is_system(site->frame[i].path) &&
+		    !is_system_library(site->frame[i].module)) {
 			site->shown = i;
 			return;
 		}

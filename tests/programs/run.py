@@ -2,9 +2,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Builds the test programs with perdure-cc, runs them, and compares findings with the sources.
 
+A program of a protocol that can be got wrong in N ways says "variants: N" and is built with -DBUG=1
+to N, where the findings belong to lines with "expect-1: …", and with -DBUG=0, where it is silent.
+
 A line with "expect: KIND [KIND …]" must be the shown place of exactly those findings, and no
 finding may be anywhere else. Built with -DFIXED, a program must be silent. Other directives:
-"options: …" for perdure run, "flags: …" for the compiler, "exit: N" for the command's status,
+"command: check" for that instead of run, "options: …" for it, "flags: …" for the compiler, "exit: N" for the command's status,
 "limit: TEXT" for a text that must be among the limits, "findings: N" for their exact number,
 "signal: N" for a program that dies, "threads: …" for stacks that do not end in main, "no-pm: …"
 for PM that is known without --pm, "needs: …" for a processor's flag.
@@ -26,10 +29,11 @@ def directives(text, name):
     return re.findall(r"/\* %s: (.*?) \*/" % name, text)
 
 
-def expectations(text, fixed):
+def expectations(text, fixed, variant):
     wanted = []
+    mark = "expect-%d" % variant if variant else "expect"
     for number, line in enumerate(text.splitlines(), 1):
-        for kinds in re.findall(r"/\* expect: ([a-z -]+?) \*/", line):
+        for kinds in re.findall(r"/\* %s: ([a-z -]+?) \*/" % mark, line):
             wanted += [(kind, number) for kind in kinds.split()]
     always = []
     for number, line in enumerate(text.splitlines(), 1):
@@ -42,13 +46,14 @@ def cpu_has(flag):
     return re.search(r"^flags.*\b%s\b" % flag, pathlib.Path("/proc/cpuinfo").read_text(), re.M)
 
 
-def run_one(tools, source, level, fixed, directory):
+def run_one(tools, source, level, fixed, variant, directory):
     text = source.read_text()
     compiler = "perdure-c++" if source.suffix == ".cc" else "perdure-cc"
     program = directory / "program"
     flags = [shlex.split(f) for f in directives(text, "flags")]
     command = [tools / compiler, level, "-Wall", "-Wno-unused-value", source, "-o", program]
     command += ["-DFIXED"] if fixed else []
+    command += ["-DBUG=%d" % variant] if directives(text, "variants") else []
     command += [word for group in flags for word in group] + ["-pthread"]
     built = subprocess.run(command, capture_output=True, text=True)
     if built.returncode or built.stdout or built.stderr:
@@ -58,14 +63,14 @@ def run_one(tools, source, level, fixed, directory):
     if not directives(text, "no-pm"):
         options += ["--pm", "*/pool"]
     ran = subprocess.run(
-        [tools / "perdure", "run", "--json", result_file, *options, "--", program,
+        [tools / "perdure", *(directives(text, "command") or ["run"]), "--json", result_file, *options, "--", program,
          directory / "pool"], capture_output=True, text=True, timeout=120, cwd=directory)
     try:
         result = json.loads(result_file.read_text())
     except (OSError, ValueError):
         return "no result:\n" + ran.stderr
     found = sorted((f["kind"], f["sites"][0]["line"]) for f in result["findings"])
-    wanted = expectations(text, fixed)
+    wanted = expectations(text, fixed, variant)
     if sorted(set(found)) != sorted(set(wanted)):
         return "found %s\nwanted %s\n%s" % (found, wanted, ran.stderr)
     count = directives(text, "findings")
@@ -105,11 +110,15 @@ def main():
         if not all(cpu_has(flag) for flag in directives(source.read_text(), "needs")):
             skipped += 1
             continue
+        variants = int((directives(source.read_text(), "variants") or ["0"])[0])
+        ways = [(True, 0)] + [(False, i) for i in range(1 if variants else 0, variants + 1)]
         for level in arguments.levels.split(","):
-            for fixed in (False, True):
-                name = "%s %s%s" % (source.relative_to(HERE), level, " fixed" if fixed else "")
+            for fixed, variant in ways:
+                name = "%s %s%s%s" % (source.relative_to(HERE), level, " fixed" if fixed else "",
+                                      " bug %d" % variant if variant else "")
                 with tempfile.TemporaryDirectory() as directory:
-                    problem = run_one(tools, source, level, fixed, pathlib.Path(directory))
+                    problem = run_one(tools, source, level, fixed, variant,
+                                      pathlib.Path(directory))
                 if problem:
                     failed += 1
                     print("FAIL %s: %s" % (name, problem))
