@@ -67,7 +67,7 @@ HIDDEN void recovery_load(const void *p, uint64_t size, uint32_t flags, const st
 HIDDEN void recovery_stored(const void *p, uint64_t size);
 /* Something other than memory, known by a hash, was found to be in this state. */
 HIDDEN void recovery_asked(uint64_t what, uint64_t state);
-/* Maps a file that must not be changed; the mapping is this process's own. */
+/* Maps a file of the world, once for all. */
 HIDDEN void *recovery_map(struct session_file *file, int fd, uint64_t length, int protection,
 			  uint64_t offset);
 HIDDEN bool recovery_unmap(uint64_t start, uint64_t end);
@@ -76,8 +76,6 @@ HIDDEN ssize_t recovery_read(uint32_t file, int fd, void *bytes, size_t size, of
 			     const struct frame *frame);
 /* The file gets a copy of its own, with what this execution has made of it. */
 HIDDEN void recovery_leave_image(uint32_t file, int own);
-/* Is this PM that was there before the crash? */
-HIDDEN bool recovery_has(const void *p);
 /* Regions without detection, and regions of interest. */
 HIDDEN void recovery_skip(bool begin);
 HIDDEN void recovery_interest(bool begin);

@@ -209,7 +209,10 @@ static bool describe_hook(struct library_hook *hook, const struct library_functi
 			  void *real, bool instrumented)
 {
 	const struct library_table *table = &runtime_session->library;
-	bool wanted = false, fence_only = !runtime_wants_loads;
+	/* Under check, what a prebuilt library with transactions changes is looked for. */
+	bool has_own_data = !instrumented && runtime_session->executions.on &&
+			    table->library[function->library].transactional;
+	bool wanted = has_own_data, fence_only = !runtime_wants_loads && !has_own_data;
 
 	for (unsigned i = 0; i < function->effects; i++) {
 		const struct library_effect *effect = &table->effect[function->effect + i];

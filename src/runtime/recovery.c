@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -28,9 +29,10 @@ static uint32_t lock;
 static uint32_t skips;
 static bool interesting;
 
-/* Where files of the image are mapped. */
+/* Where files are mapped: those of the image, and those that are this execution's own. */
 static struct place {
 	uint64_t start, end;
+	bool own;
 	uint32_t count; /* of mappings that the program has */
 	int protection;
 } place[FILES];
@@ -73,7 +75,7 @@ static bool is_judged(void)
 	return !skips && (interesting || !runtime_session->executions.interest_after);
 }
 
-static struct place *place_at(uint64_t address)
+static struct place *any_place_at(uint64_t address)
 {
 	for (uint32_t i = 0; i < places; i++)
 		if (address >= place[i].start && address < place[i].end)
@@ -81,9 +83,12 @@ static struct place *place_at(uint64_t address)
 	return NULL;
 }
 
-bool recovery_has(const void *p)
+/* What is the execution's own is nobody's to judge. */
+static struct place *place_at(uint64_t address)
 {
-	return place_at((uintptr_t)p);
+	struct place *at = any_place_at(address);
+
+	return at && !at->own ? at : NULL;
 }
 
 static uint64_t bits(uint64_t line, uint64_t start, uint64_t end)
@@ -266,6 +271,24 @@ static struct place *add_place(const struct session_file *file, uint64_t size)
 	return &place[places++];
 }
 
+/* Files that this execution has made are mapped as a whole as well: one address for one byte. */
+static struct place *map_own(const struct session_file *file, struct place *at, uint64_t size)
+{
+	int flags = MAP_NORESERVE | MAP_FIXED | MAP_SHARED;
+	int fd = world_open_backing(file->world - 1);
+	long got = -1;
+
+	if (fd >= 0 && (at || places < FILES))
+		got = syscall(SYS_mmap, file->base, size, PROT_READ | PROT_WRITE, flags, fd, 0L);
+	syscall(SYS_close, fd);
+	if (got < 0)
+		return NULL;
+	if (!at)
+		at = &place[places++];
+	*at = (struct place){ file->base, file->base + size, true, at->count, at->protection };
+	return at;
+}
+
 static struct session_file *place_of_file(uint32_t file)
 {
 	struct session *session = runtime_session;
@@ -284,12 +307,18 @@ static void protect(const struct place *at)
 void *recovery_map(struct session_file *file, int fd, uint64_t length, int protection,
 		   uint64_t offset)
 {
-	struct place *at = place_at(file->base);
-	off_t size = lseek(fd, 0, SEEK_CUR), end = lseek(fd, 0, SEEK_END);
+	struct place *at = any_place_at(file->base);
+	bool own = !world_is_shared(file->world);
+	struct stat status;
+	uint64_t size;
 
-	lseek(fd, size, SEEK_SET);
-	if (!at)
-		at = add_place(file, (end + PAGE - 1) & -(uint64_t)PAGE);
+	if (syscall(SYS_fstat, fd, &status) < 0)
+		return MAP_FAILED;
+	size = (status.st_size + PAGE - 1) & -(uint64_t)PAGE;
+	if (own && size && (!at || size > at->end - at->start))
+		at = map_own(file, at, size);
+	else if (!at)
+		at = add_place(file, size);
 	if (!at || offset + length > at->end - at->start)
 		return MAP_FAILED;
 	at->count++;
@@ -301,7 +330,7 @@ void *recovery_map(struct session_file *file, int fd, uint64_t length, int prote
 
 bool recovery_unmap(uint64_t start, uint64_t end)
 {
-	struct place *at = place_at(start);
+	struct place *at = any_place_at(start);
 
 	(void)end;
 	if (!at)
@@ -353,7 +382,6 @@ void recovery_leave_image(uint32_t file, int own)
 		return;
 	syscall(SYS_mprotect, at->start, size, PROT_READ | PROT_WRITE);
 	syscall(SYS_pwrite64, own, at->start, end, 0L);
-	syscall(SYS_mmap, at->start, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, own, 0L);
+	map_own(slot, at, size);
 	protect(at);
-	*at = place[--places];
 }

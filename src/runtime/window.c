@@ -296,7 +296,7 @@ static void *map_pm(void *hint, size_t length, int protection, int flags, int fd
 		return raw_mmap(hint, length, protection, flags, fd, offset);
 	}
 	start = file->base + offset;
-	if (runtime_recovers && runtime_execution->lazy && world_is_shared(file->world))
+	if (runtime_recovers && file->world)
 		return recovery_map(file, fd, size, protection, offset);
 	if (runtime_logs && file->world)
 		runtime_session->executions.file[file->world - 1].pm = true;

@@ -475,7 +475,7 @@ int world_open_backing(uint32_t file)
 	char path[64];
 
 	backing_path(backing_of(file)->fd, path);
-	return raw_open(path, O_RDONLY);
+	return raw_open(path, backing_of(file)->shared ? O_RDONLY : O_RDWR);
 }
 
 bool world_is_shared(uint32_t file)
