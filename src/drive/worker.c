@@ -140,7 +140,7 @@ static void end_execution(struct worker *worker, enum symptom why)
 static bool fills_disk(const struct worker *worker)
 {
 	struct stat status;
-	uint64_t bytes = 0;
+	uint64_t bytes = 0, allowed = OUTPUT_MAX;
 
 	if (fstat(worker->output, &status) == 0)
 		bytes += status.st_blocks * 512ull;
@@ -148,10 +148,9 @@ static bool fills_disk(const struct worker *worker)
 		if (fstat(worker->execution->spare[i], &status) == 0)
 			bytes += status.st_blocks * 512ull;
 	for (uint32_t i = 0; i < WORLD_FILES; i++)
-		if (worker->image.file[i].fd > 0 && worker->image.file[i].size > bytes)
-			bytes -= bytes < worker->image.file[i].size ? bytes
-								     : worker->image.file[i].size;
-	return bytes > OUTPUT_MAX;
+		if (worker->image.file[i].fd > 0 && fstat(worker->image.file[i].fd, &status) == 0)
+			allowed += status.st_blocks * 1024ull; /* it may write all it has anew */
+	return bytes > allowed;
 }
 
 static long memory_limit(const struct engine *engine)

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -37,7 +38,9 @@ struct free_object {
 
 static struct {
 	int lock;
-	bool mapped;
+	bool mapped, shared;
+	bool chosen;         /* which arena it is */
+	uint64_t first_span; /* of the arena */
 	uint64_t spans_used;
 	struct free_object *free_small[CLASSES];
 	uint32_t free_runs; /* span number + 1 of the first free run */
@@ -73,6 +76,8 @@ __attribute__((constructor)) static void survive_fork(void)
 
 /* ---- spans ---- */
 
+enum { ARENA_SPANS = SPANS / HEAP_ARENAS };
+
 static char *span_address(uint64_t span)
 {
 	return (char *)HEAP_BASE + (span << SPAN_SHIFT);
@@ -83,16 +88,53 @@ static uint64_t span_of(const void *p)
 	return ((uint64_t)p - HEAP_BASE) >> SPAN_SHIFT;
 }
 
+/* A zygote allocates from an arena that no crash is about, until it is an execution. */
+static void choose_arena(void)
+{
+	extern char **environ;
+
+	if (!environ) {
+		heap.first_span = (uint64_t)HEAP_BOOT * ARENA_SPANS;
+		return;
+	}
+	if (!heap.chosen && getenv("PERDURE_ZYGOTE"))
+		heap.first_span = (uint64_t)HEAP_BOOT * ARENA_SPANS;
+	else if (!heap.chosen && !heap.mapped)
+		heap.first_span = 0;
+	heap.chosen = true;
+}
+
 static bool map_heap(void)
 {
+	uint64_t base;
 	long result;
 
+	choose_arena();
 	if (heap.mapped)
 		return true;
-	result = syscall(SYS_mmap, HEAP_BASE, (size_t)HEAP_SIZE, PROT_READ | PROT_WRITE,
+	base = (uint64_t)span_address(heap.first_span);
+	result = syscall(SYS_mmap, base, (size_t)HEAP_ARENA_SIZE, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0L);
-	heap.mapped = (uint64_t)result == HEAP_BASE;
+	heap.mapped = (uint64_t)result == base;
+	heap.spans_used = heap.first_span ? 0 : 1; /* the first one has the roots */
 	return heap.mapped;
+}
+
+PUBLIC void __perdure_heap_enter(unsigned arena, int shared)
+{
+	memset(heap.free_small, 0, sizeof(heap.free_small));
+	heap.free_runs = 0;
+	heap.chosen = true;
+	heap.first_span = (uint64_t)arena * ARENA_SPANS;
+	heap.mapped = heap.shared = shared;
+	heap.spans_used = arena ? 0 : 1;
+	if (!arena && __perdure_heap_grown)
+		__perdure_heap_grown(SPAN);
+}
+
+static bool in_arena(uint64_t span)
+{
+	return span - heap.first_span < ARENA_SPANS;
 }
 
 static void unlink_run(uint64_t run)
@@ -123,14 +165,15 @@ static void give_run(uint64_t run)
 {
 	uint64_t length = run_length[run];
 
-	syscall(SYS_madvise, span_address(run), length << SPAN_SHIFT, MADV_DONTNEED);
-	if (run + length < heap.spans_used && run_is_free[run + length]) {
+	syscall(SYS_madvise, span_address(run), length << SPAN_SHIFT,
+		heap.shared ? MADV_REMOVE : MADV_DONTNEED);
+	if (run + length < heap.first_span + heap.spans_used && run_is_free[run + length]) {
 		uint64_t next = run + length;
 
 		unlink_run(next);
 		length += run_length[next];
 	}
-	if (run > 0 && run_is_free[run - 1]) {
+	if (run > heap.first_span && run_is_free[run - 1]) {
 		run = run_start[run - 1];
 		unlink_run(run);
 		length += run_length[run];
@@ -155,6 +198,13 @@ static uint64_t take_free_run(uint64_t length)
 	return 0;
 }
 
+/* Only the first arena is followed. */
+static void note_growth(void)
+{
+	if (__perdure_heap_grown && !heap.first_span)
+		__perdure_heap_grown(heap.spans_used << SPAN_SHIFT);
+}
+
 /* Number + 1 of a run of spans that reads as zero; 0 if there is no room. */
 static uint64_t take_run(uint64_t length)
 {
@@ -162,19 +212,18 @@ static uint64_t take_run(uint64_t length)
 
 	if (run)
 		return run;
-	if (!map_heap() || heap.spans_used + length > SPANS)
+	if (!map_heap() || heap.spans_used + length > ARENA_SPANS)
 		return 0;
-	run = heap.spans_used;
+	run = heap.first_span + heap.spans_used;
 	heap.spans_used += length;
 	run_length[run] = length;
-	if (__perdure_heap_grown)
-		__perdure_heap_grown(heap.spans_used << SPAN_SHIFT);
+	note_growth();
 	return run + 1;
 }
 
 PUBLIC uint64_t __perdure_heap_used(void)
 {
-	return heap.spans_used << SPAN_SHIFT;
+	return heap.first_span ? 0 : heap.spans_used << SPAN_SHIFT;
 }
 
 /* ---- small objects ---- */
@@ -227,7 +276,7 @@ static void *allocate(size_t size, bool *zero)
 			object = heap.free_small[class];
 			heap.free_small[class] = object->next;
 		}
-	} else if (size < HEAP_SIZE) {
+	} else if (size < HEAP_ARENA_SIZE) {
 		uint64_t run = take_run((size + SPAN - 1) >> SPAN_SHIFT);
 
 		*zero = true;
@@ -248,6 +297,8 @@ static size_t room_of(const void *p)
 {
 	uint64_t span = span_of(p);
 
+	if (!in_arena(span) && !span_class[span] && !run_length[span])
+		return __perdure_heap_old_size ? __perdure_heap_old_size(p) : 0;
 	if (span_class[span])
 		return class_size(span_class[span] - 1);
 	return (size_t)run_length[span] << SPAN_SHIFT;
@@ -260,11 +311,18 @@ static void clear(void *p, size_t n)
 	__asm__ volatile("rep stosb" : "+D"(p), "+c"(n) : "a"(0) : "memory");
 }
 
+static void *tell(void *p, size_t size, bool zeroed, const void *frame)
+{
+	if (p && __perdure_heap_allocated)
+		__perdure_heap_allocated(p, size, zeroed, frame);
+	return p;
+}
+
 PUBLIC void *malloc(size_t size)
 {
 	bool zero;
 
-	return allocate(size, &zero);
+	return tell(allocate(size, &zero), size, false, __builtin_frame_address(0));
 }
 
 PUBLIC void *calloc(size_t count, size_t size)
@@ -280,14 +338,14 @@ PUBLIC void *calloc(size_t count, size_t size)
 	p = allocate(total, &zero);
 	if (p && !zero)
 		clear(p, total);
-	return p;
+	return tell(p, total, true, __builtin_frame_address(0));
 }
 
 PUBLIC void free(void *p)
 {
 	uint64_t span = span_of(p);
 
-	if (!p || !is_ours(p))
+	if (!p || !is_ours(p) || !in_arena(span)) /* another arena's are never used again */
 		return;
 	if (__perdure_heap_freed)
 		__perdure_heap_freed(p, room_of(p));
@@ -309,14 +367,15 @@ static bool grow_in_place(void *p, size_t size)
 	uint64_t span = span_of(p), wanted = (size + SPAN - 1) >> SPAN_SHIFT, end;
 	bool grown = false;
 
-	if (span_class[span] || size >= HEAP_SIZE)
+	if (!in_arena(span) || span_class[span] || size >= HEAP_ARENA_SIZE)
 		return false;
 	lock();
 	end = span + run_length[span];
-	if (end == heap.spans_used && span + wanted <= SPANS) {
-		heap.spans_used = span + wanted;
+	if (end == heap.first_span + heap.spans_used &&
+	    span + wanted <= heap.first_span + ARENA_SPANS) {
+		heap.spans_used = span + wanted - heap.first_span;
 		grown = true;
-	} else if (end < heap.spans_used && run_is_free[end] &&
+	} else if (end < heap.first_span + heap.spans_used && run_is_free[end] &&
 		   run_length[span] + run_length[end] >= wanted) {
 		uint64_t left = run_length[span] + run_length[end] - wanted;
 
@@ -327,8 +386,8 @@ static bool grow_in_place(void *p, size_t size)
 	}
 	if (grown)
 		run_length[span] = wanted;
-	if (grown && __perdure_heap_grown)
-		__perdure_heap_grown(heap.spans_used << SPAN_SHIFT);
+	if (grown)
+		note_growth();
 	unlock();
 	return grown;
 }
@@ -386,12 +445,12 @@ static void *allocate_far_aligned(size_t alignment, size_t size)
 }
 
 /* A multiple of the alignment that is a class size is aligned, as spans are. */
-static void *allocate_aligned(size_t alignment, size_t size)
+static void *allocate_aligned(size_t alignment, size_t size, const void *frame)
 {
 	void *p = NULL;
 	bool zero;
 
-	if (size > HEAP_SIZE - alignment || alignment > HEAP_SIZE / 4) {
+	if (size > HEAP_ARENA_SIZE - alignment || alignment > HEAP_ARENA_SIZE / 4) {
 		errno = ENOMEM;
 		return NULL;
 	}
@@ -409,7 +468,7 @@ static void *allocate_aligned(size_t alignment, size_t size)
 	}
 	if (!p)
 		errno = ENOMEM;
-	return p;
+	return tell(p, size, false, frame);
 }
 
 PUBLIC int posix_memalign(void **result, size_t alignment, size_t size)
@@ -418,7 +477,7 @@ PUBLIC int posix_memalign(void **result, size_t alignment, size_t size)
 
 	if (alignment % sizeof(void *) || alignment & (alignment - 1) || !alignment)
 		return EINVAL;
-	p = allocate_aligned(alignment, size);
+	p = allocate_aligned(alignment, size, __builtin_frame_address(0));
 	if (!p)
 		return ENOMEM;
 	*result = p;
@@ -427,22 +486,22 @@ PUBLIC int posix_memalign(void **result, size_t alignment, size_t size)
 
 PUBLIC void *aligned_alloc(size_t alignment, size_t size)
 {
-	return allocate_aligned(alignment, size);
+	return allocate_aligned(alignment, size, __builtin_frame_address(0));
 }
 
 PUBLIC void *memalign(size_t alignment, size_t size)
 {
-	return allocate_aligned(alignment, size);
+	return allocate_aligned(alignment, size, __builtin_frame_address(0));
 }
 
 PUBLIC void *valloc(size_t size)
 {
-	return allocate_aligned(4096, size);
+	return allocate_aligned(4096, size, __builtin_frame_address(0));
 }
 
 PUBLIC void *pvalloc(size_t size)
 {
-	return allocate_aligned(4096, (size + 4095) / 4096 * 4096);
+	return allocate_aligned(4096, (size + 4095) / 4096 * 4096, __builtin_frame_address(0));
 }
 
 PUBLIC size_t malloc_usable_size(void *p)

@@ -34,6 +34,12 @@ HIDDEN void execution_join(uint32_t number);
 /* What it does from now on is no function of what it reads. */
 HIDDEN void execution_note_input(enum execution_input input);
 
+/* ---- execution_heap.c ---- */
+
+/* --pm-heap: the heap becomes that of this execution. */
+HIDDEN void execution_use_heap(void);
+HIDDEN void execution_heap_after_fork(void);
+
 /* ---- zygote.c ---- */
 
 /*
@@ -50,7 +56,8 @@ HIDDEN void log_event(enum history_kind kind, uint32_t flags, uint32_t thread, u
 HIDDEN void log_told(const struct perdure_event *event);
 /* A new object whose content nobody has set, but for stores from event `since` on. */
 HIDDEN void log_alloc(const void *p, uint64_t size, uint32_t since, const struct frame *frame);
-HIDDEN void log_world(const struct world_change *change, const void *bytes);
+/* `flags` as in history.h. */
+HIDDEN void log_world(const struct world_change *change, const void *bytes, uint32_t flags);
 
 /* ---- foreign.c ---- */
 
@@ -115,6 +122,10 @@ HIDDEN int world_open(int directory, const char *path, int flags, mode_t mode,
 HIDDEN uint32_t world_file_of(int fd);
 /* If it must not be changed: gives fd, and the file, a copy that may be. */
 HIDDEN void world_make_own(int fd);
+/* A file for the heap, of this size; index + 1, or 0. */
+HIDDEN uint32_t world_make_heap(uint64_t size);
+/* Is there anything of the file in this execution's world? */
+HIDDEN bool world_has(uint32_t file);
 HIDDEN int world_open_backing(uint32_t file);
 HIDDEN bool world_is_shared(uint32_t file);
 HIDDEN void world_note_size(int fd);

@@ -77,6 +77,7 @@ static void after_fork_in_child(void)
 		execution_note_input(INPUT_PROCESSES);
 	thread_after_fork();
 	runtime_pm_end = HEAP_BASE;
+	execution_heap_after_fork();
 	runtime_image = image_of_child(runtime_image, getpid());
 	runtime_stack_image = MODULES_IMAGE_UNKNOWN;
 }

@@ -102,7 +102,7 @@ void log_alloc(const void *p, uint64_t size, uint32_t since, const struct frame 
 	thread_leave();
 }
 
-void log_world(const struct world_change *change, const void *bytes)
+void log_world(const struct world_change *change, const void *bytes, uint32_t flags)
 {
 	struct event_log *log = &runtime_session->executions.log;
 	uint64_t size = sizeof(*change) + (bytes ? change->size : 0);
@@ -118,6 +118,7 @@ void log_world(const struct world_change *change, const void *bytes)
 		plain_copy(log->data + data + sizeof(*change), bytes, change->size);
 	log->event[index] = (struct history_event){
 		.kind = HISTORY_WORLD,
+		.flags = flags,
 		.size = size,
 		.data = data,
 	};

@@ -312,7 +312,8 @@ void *recovery_map(struct session_file *file, int fd, uint64_t length, int prote
 	struct stat status;
 	uint64_t size;
 
-	if (syscall(SYS_fstat, fd, &status) < 0)
+	status.st_size = length; /* the heap has no descriptor */
+	if (fd >= 0 && syscall(SYS_fstat, fd, &status) < 0)
 		return MAP_FAILED;
 	size = (status.st_size + PAGE - 1) & -(uint64_t)PAGE;
 	if (own && size && (!at || size > at->end - at->start))

@@ -294,7 +294,7 @@ static void note_change(enum world_operation operation, uint32_t file, const cha
 		return;
 	REAL(snprintf)(change.path, sizeof(change.path), "%s", path ? path : "");
 	REAL(snprintf)(change.to, sizeof(change.to), "%s", to ? to : "");
-	log_world(&change, NULL);
+	log_world(&change, NULL, 0);
 }
 
 static void note_asked(const char *path, const struct world_entry *entry)
@@ -470,6 +470,36 @@ uint32_t world_file_of(int fd)
 	return found;
 }
 
+uint32_t world_make_heap(uint64_t size)
+{
+	static const char path[] = "(heap)"; /* which no file has */
+	struct world_change change = { .operation = WORLD_SIZE, .size = size };
+	bool locked = lock();
+	uint32_t file = new_file(path, false);
+	char backing[64];
+	int fd;
+
+	if (!take_backing(file)) {
+		unlock(locked);
+		return 0;
+	}
+	runtime_session->executions.file[file].pm = true;
+	note_change(WORLD_CREATE, file, path, NULL);
+	change.file = file;
+	log_world(&change, NULL, HISTORY_JOINED);
+	backing_path(backing_of(file)->fd, backing);
+	fd = raw_open(backing, O_RDWR);
+	syscall(SYS_ftruncate, fd, size);
+	syscall(SYS_close, fd);
+	unlock(locked);
+	return file + 1;
+}
+
+bool world_has(uint32_t file)
+{
+	return file && backing_of(file - 1)->fd;
+}
+
 int world_open_backing(uint32_t file)
 {
 	char path[64];
@@ -517,7 +547,7 @@ void world_note_size(int fd)
 	if (!file || syscall(SYS_fstat, fd, &status) < 0)
 		return;
 	change.size = status.st_size;
-	log_world(&change, NULL);
+	log_world(&change, NULL, 0);
 }
 
 /* The bytes are written already. Offset -1: before where the descriptor is now. */
@@ -529,7 +559,7 @@ void world_note_write(int fd, int64_t offset, const void *bytes, size_t size)
 	if (!file || !size)
 		return;
 	change.offset = offset >= 0 ? offset : lseek(fd, 0, SEEK_CUR) - (int64_t)size;
-	log_world(&change, bytes);
+	log_world(&change, bytes, 0);
 }
 
 /* What is new at the end of the file. */

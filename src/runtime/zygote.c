@@ -54,6 +54,7 @@ static void become_execution(uint32_t number, pid_t group)
 	setenv(EXECUTION_VARIABLE, text, 1);
 	runtime_session->image[runtime_image].pid = getpid();
 	execution_join(number);
+	execution_use_heap();
 }
 
 /* Returns in each execution. */
