@@ -224,7 +224,8 @@ bool worker_hear(struct engine *engine, struct worker *worker)
 		}
 	}
 	if (heard < 0)
-		fprintf(stderr, "perdure: a zygote of the program is gone\n");
+		fprintf(stderr, "perdure: a process that executions are forked from is gone: did a recovery "
+				"kill its parent?\n");
 	if (worker->phase == WORKER_REAPING)
 		target_signal_below(worker->zygote.pid, SIGKILL);
 	return heard >= 0;

@@ -80,9 +80,9 @@ static bool stdio_changes(const char *mode)
 	return strchr(mode, 'w') || strchr(mode, 'a') || strchr(mode, '+');
 }
 
-static const char *stdio_path(const char *path, const char *mode)
+/* The result may lie in `name`. */
+static const char *stdio_path(const char *path, const char *mode, struct world_name *name)
 {
-	struct world_name name;
 	const char *use;
 
 	if (!runtime_execution || !path || !mode)
@@ -91,15 +91,15 @@ static const char *stdio_path(const char *path, const char *mode)
 			 !stdio_changes(mode) ? WORLD_LOOK
 			 : strchr(mode, 'r')  ? WORLD_CHANGE
 					      : WORLD_MAKE,
-			 &name);
-	if (name.file && stdio_changes(mode)) {
-		runtime_session->executions.file[name.file - 1].by_stdio = true;
-		if (name.shared) { /* PM, written with stdio */
+			 name);
+	if (name->file && stdio_changes(mode)) {
+		runtime_session->executions.file[name->file - 1].by_stdio = true;
+		if (name->shared) { /* PM, written with stdio */
 			int fd = REAL(open)(use, O_RDONLY | O_CLOEXEC);
 
 			world_make_own(fd);
 			close(fd);
-			use = world_path(AT_FDCWD, path, WORLD_CHANGE, &name);
+			use = world_path(AT_FDCWD, path, WORLD_CHANGE, name);
 		}
 	}
 	return use;
@@ -108,7 +108,8 @@ static const char *stdio_path(const char *path, const char *mode)
 #define FOPENS(name)                                                                               \
 	PUBLIC FILE *name(const char *restrict path, const char *restrict mode)                    \
 	{                                                                                          \
-		FILE *file = REAL(name)(stdio_path(path, mode), mode);                             \
+		struct world_name use;                                                             \
+		FILE *file = REAL(name)(stdio_path(path, mode, &use), mode);                       \
 		if (file)                                                                          \
 			files_note_open(fileno(file), path);                                       \
 		return file;                                                                       \
@@ -120,7 +121,9 @@ FOPENS(fopen64);
 
 PUBLIC FILE *freopen(const char *restrict path, const char *restrict mode, FILE *restrict file)
 {
-	return REAL(freopen)(stdio_path(path, mode), mode, file);
+	struct world_name use;
+
+	return REAL(freopen)(stdio_path(path, mode, &use), mode, file);
 }
 
 /* What stdio has written is known when it is flushed. */

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,6 +39,17 @@ static void redirect(int32_t from, int to, int flags)
 	}
 }
 
+static pid_t zygote;
+
+/* A recovery that is after its parent's life must not end those that execute it. */
+PUBLIC int kill(pid_t pid, int signal)
+{
+	if (runtime_recovers && (pid == zygote || pid == -1 ||
+				 pid == runtime_session->executions.command))
+		return 0;
+	return REAL(kill)(pid, signal);
+}
+
 static void become_execution(uint32_t number, pid_t group)
 {
 	const struct execution *execution = &runtime_session->executions.execution[number];
@@ -45,8 +57,8 @@ static void become_execution(uint32_t number, pid_t group)
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_CHILD_SUBREAPER, 0);
-	if (!execution->stage) /* the terminal's signals are for the program, too */
-		setpgid(0, group);
+	/* The terminal's signals are for the program, too, but not for recoveries. */
+	setpgid(0, execution->stage ? 0 : group);
 	redirect(execution->input, STDIN_FILENO, O_RDONLY);
 	redirect(execution->output, STDOUT_FILENO, O_WRONLY | O_APPEND);
 	redirect(execution->errors, STDERR_FILENO, O_WRONLY | O_APPEND);
@@ -61,8 +73,11 @@ static void become_execution(uint32_t number, pid_t group)
 static void serve(int channel, pid_t group)
 {
 	struct zygote_message message;
+	siginfo_t info;
 	int status;
+	bool left;
 
+	zygote = getpid();
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	say(channel, ZYGOTE_READY, runtime_involved, getpid());
@@ -86,9 +101,28 @@ static void serve(int channel, pid_t group)
 			continue;
 		while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 			;
-		say(channel, ZYGOTE_ENDED, status, waitpid(-1, NULL, WNOHANG | WNOWAIT) >= 0);
+		left = waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+		say(channel, ZYGOTE_ENDED, status, left);
 	}
 	_exit(0);
+}
+
+/* True in a new process that is not below this one, but the command's own. */
+static bool fork_sibling(void)
+{
+	pid_t between = REAL(fork)();
+
+	if (between == 0) {
+		between = getpid();
+		if (REAL(fork)() != 0)
+			_exit(0);
+		while (getppid() == between)
+			sched_yield();
+		return true;
+	}
+	while (waitpid(between, NULL, 0) < 0 && errno == EINTR)
+		;
+	return false;
 }
 
 void zygote_serve(void)
@@ -109,7 +143,7 @@ void zygote_serve(void)
 			serve(channel, group);
 			break;
 		}
-		if (REAL(fork)() == 0) {
+		if (fork_sibling()) {
 			for (const char *rest = end + 1; *rest; rest = end + (*end == ','))
 				close(strtol(rest, &end, 10));
 			unsetenv(ZYGOTE_VARIABLE);

@@ -1,0 +1,379 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""perdure check as a user meets it: what it leaves alone, what it survives, budgets, servers."""
+
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import time
+import unittest
+
+from support import PROGRAMS, TOOLS, TestCase
+
+# Writes numbers one after the other, each persistent before the count says so. What the recovery
+# does with them is said by its second argument, once there are five of them.
+COUNTS = r"""
+#include "pm.h"
+#include <perdure/perdure.h>
+#include <errno.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+struct pm { _Alignas(64) _Atomic uint64_t count; _Alignas(64) uint64_t number[4096]; };
+int main(int argc, char **argv)
+{
+    struct pm *pm = pm_map(argv);
+    const char *how = argc > 2 ? argv[2] : "";
+    uint64_t wanted = argc > 3 ? strtoul(argv[3], NULL, 0) : 10, sum = 0;
+    if (strcmp(how, "quiet"))
+        printf("hello\n");
+    for (uint64_t i = 0; i < pm->count; i++)
+        sum += pm->number[i];
+    if (perdure_stage() && pm->count >= 5) {
+        if (!strcmp(how, "forks")) for (;;) if (fork() == 0) for (;;) pause();
+        if (!strcmp(how, "orphan") && fork() == 0) { setsid(); for (;;) pause(); }
+        if (!strcmp(how, "eats")) for (;;) memset(malloc(1 << 20), 1, 1 << 20);
+        if (!strcmp(how, "prints")) for (;;) { char text[4096]; memset(text, 'x', 4096); fwrite(text, 1, 4096, stdout); }
+        if (!strcmp(how, "writes")) { FILE *f = fopen("big", "w"); for (;;) { char text[4096] = ""; fwrite(text, 1, 4096, f); } }
+        if (!strcmp(how, "wild")) for (char *p = (char *)pm;; p += 4096) *p = 1;
+        if (!strcmp(how, "parent")) { kill(getppid(), SIGKILL); sleep(100); }
+        if (!strcmp(how, "aborts")) { fprintf(stderr, "these are my last words\n"); abort(); }
+        if (!strcmp(how, "status")) return 3;
+        if (!strcmp(how, "sleeps")) sleep(1000);
+    }
+    if (!strcmp(how, "dies") && pm->count == 0 && !perdure_stage()) {
+        pm->number[0] = 1;
+        PERSIST(&pm->number[0]);
+        raise(SIGKILL);
+    }
+    for (uint64_t i = pm->count; i < wanted && !perdure_stage(); i++) {
+        pm->number[i] = sum + i;
+        PERSIST(&pm->number[i]);
+        pm->count = i + 1;
+        PERSIST(&pm->count);
+    }
+    return 0;
+}
+"""
+
+SERVER = r"""
+#include "pm.h"
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <signal.h>
+#include <errno.h>
+struct pm { _Alignas(64) _Atomic uint64_t count; _Alignas(64) uint64_t number[64]; };
+static volatile sig_atomic_t ended;
+static void on_term(int number) { ended = number; }
+int main(int argc, char **argv)
+{
+    struct pm *pm = pm_map(argv);
+    struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons(atoi(argv[2])), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    struct sigaction action = { .sa_handler = on_term };
+    int listener = socket(AF_INET, SOCK_STREAM, 0), fd;
+    uint64_t sum = 0;
+    sigaction(SIGTERM, &action, NULL);
+    for (uint64_t i = 0; i < pm->count; i++)
+        sum += pm->number[i];
+    if (bind(listener, (struct sockaddr *)&address, sizeof(address)) || listen(listener, 8))
+        return 5;
+    while (!ended && (fd = accept(listener, NULL, NULL)) >= 0) {
+        char text[32] = "";
+        while (read(fd, text, sizeof(text) - 1) > 0 && pm->count < 64) {
+            pm->number[pm->count] = atoi(text) + sum;
+#ifdef FIXED
+            PERSIST(&pm->number[pm->count]);
+#else
+            CLWB(&pm->number[pm->count]);
+#endif
+            __atomic_store_n((uint64_t *)&pm->count, pm->count + 1, __ATOMIC_RELEASE);
+            PERSIST(&pm->count);
+            if (write(fd, "ok\n", 3) != 3)
+                break;
+        }
+        close(fd);
+    }
+    return 0;
+}
+"""
+
+CLIENT = r"""
+import socket, sys
+for number in (3, 4):
+    with socket.create_connection(("127.0.0.1", int(sys.argv[1])), 10) as connection:
+        connection.sendall(b"%d\n" % number)
+        connection.recv(10)
+"""
+
+
+def processes_of(directory):
+    found = []
+    for path in pathlib.Path("/proc").glob("[0-9]*/cwd"):
+        try:
+            if os.readlink(path) == str(directory) and int(path.parent.name) != os.getpid():
+                found.append(path.parent.name)
+        except OSError:
+            pass
+    return found
+
+
+class Check(TestCase):
+    def setUp(self):
+        super().setUp()
+        self.write("counts.c", COUNTS)
+        self.compile("-O1", "-I", PROGRAMS, "counts.c", "-o", "counts")
+
+    def check(self, *words, status=0, options=(), **more):
+        result = self.run_tool("check", "--json", "result.json", "--pm", "pool", *options, "--",
+                               "./counts", "pool", *words, status=status, **more)
+        self.result = self.load() if (self.directory / "result.json").exists() else None
+        for _ in range(50):
+            if not processes_of(self.directory):
+                break
+            time.sleep(0.1)
+        self.assertEqual(processes_of(self.directory), [])
+        return result
+
+    def only_symptom(self, text):
+        kinds = {f["kind"] for f in self.result["findings"]}
+        self.assertEqual(kinds, {"crash-symptom"})
+        self.assertIn(text, self.result["findings"][0]["message"])
+
+    def files(self):
+        return sorted(p.name for p in self.directory.iterdir())
+
+    def test_leaves_everything_as_it_was(self):
+        self.check()
+        self.assertEqual(self.files(), ["counts", "counts.c", "result.json"])
+        self.run_tool("run", "--pm", "pool", "./counts", "pool", "", "3")
+        before = (self.directory / "pool").read_bytes()
+        self.check()
+        self.assertEqual((self.directory / "pool").read_bytes(), before)
+        self.check(options=["--keep"])
+        self.assertNotEqual((self.directory / "pool").read_bytes(), before)
+
+    def test_default_command(self):
+        self.assertIn("hello", self.run_tool("--pm", "pool", "./counts", "pool").stdout)
+        self.assertIn("did you mean check", self.run_tool("chekc", status=2).stderr)
+        self.assertIn("option of perdure check",
+                      self.run_tool("run", "--jobs", "2", "./counts", status=2).stderr)
+
+    def test_statistics(self):
+        self.check()
+        stats = self.result["stats"]
+        self.assertEqual(self.result["engine"], "check")
+        self.assertEqual(stats["crash_points"], 22)
+        self.assertGreater(stats["memo_hits"], 0)
+        self.assertGreater(stats["executions"], 1)
+        self.assertTrue(self.result["complete"])
+
+    def test_output_of_recoveries_is_theirs(self):
+        result = self.check()
+        self.assertEqual(result.stdout.count("hello"), 1)
+
+    def test_symptom_with_its_last_words(self):
+        result = self.check("aborts", status=1)
+        self.only_symptom("aborts")
+        finding = self.result["findings"][0]
+        self.assertIn("my last words", finding["witness"]["output"])
+        self.assertIn("my last words", result.stderr)
+        self.assertEqual(finding["sites"][0]["role"], "crash")
+        self.assertEqual(finding["sites"][0]["function"], "main")
+        self.assertGreater(finding["crash_point"]["number"], 5)
+
+    def test_bad_exit(self):
+        self.check("status")
+        self.check("status", status=1, options=["--bad-exit", "2-4"])
+        self.only_symptom("status 3")
+        self.check("status", status=1, options=["--bad-exit", "nonzero"])
+        self.check("status", options=["--bad-exit", "4"])
+        self.run_tool("check", "--bad-exit", "x", "./counts", status=2)
+
+    def test_recoveries_that_take_too_much(self):
+        few = ["--max-crash-points", "3", "--timeout", "1"]
+        self.check("forks", status=1, options=few)
+        self.only_symptom("processes")
+        self.check("prints", status=1, options=few)
+        self.only_symptom("files")
+        self.check("writes", status=1, options=few)
+        self.only_symptom("files")
+        self.assertNotIn("big", self.files())
+        self.check("eats", status=1, options=[*few, "--max-memory", "200"])
+        self.only_symptom("memory")
+        self.check("sleeps", status=1, options=few)
+        self.only_symptom("waits")
+
+    def test_recoveries_that_misbehave(self):
+        few = ["--max-crash-points", "3"]
+        self.check("wild", status=1, options=few)
+        self.only_symptom("SIG")
+        self.check("orphan", options=few)
+        self.check("parent", status=1, options=[*few, "--timeout", "1"])
+        self.only_symptom("waits")
+
+    def test_program_that_is_killed(self):
+        self.check("dies")
+        self.assertEqual(self.result["target"]["signal"], signal.SIGKILL)
+        self.assertGreater(self.result["stats"]["crash_points"], 1)
+
+    def test_files_that_cannot_be_used(self):
+        self.write("pool", "")
+        os.chmod(self.directory / "pool", 0o400)
+        if os.getuid() != 0:
+            self.check(status=3)
+        result = self.run_tool("check", "--pm", "*pool", "./counts", "missing/pool", status=3)
+        self.assertIn("mapped no persistent memory", result.stderr)
+
+    def test_recovery_that_is_not_there(self):
+        result = self.check(status=3, options=["--recover", "./nothing"])
+        self.assertIn("cannot run ./nothing", result.stderr)
+        self.run_tool("check", "--recover", "'", "./counts", status=2)
+
+    def test_another_recovery(self):
+        self.write("script", "#!/bin/sh\n./counts pool aborts >/dev/null\n")
+        os.chmod(self.directory / "script", 0o755)
+        self.check(status=1, options=["--recover", "./counts pool aborts"])
+        self.only_symptom("aborts")
+        self.check(status=1, options=["--recover", "./script", "--bad-exit", "134"])
+        self.only_symptom("status 134")
+        self.check(options=["--recover", "true"])
+        self.assertEqual(self.files(), ["counts", "counts.c", "result.json", "script"])
+
+    def test_checker(self):
+        self.write("checker", "#!/bin/sh\nhead -c 8 pool | od -An -tu8 | grep -qv ' 7$'\n")
+        os.chmod(self.directory / "checker", 0o755)
+        self.check(status=1, options=["--checker", "./checker"])
+        self.only_symptom("inconsistent")
+        self.check(options=["--checker", "true"])
+
+    def test_vacuous_recoveries(self):
+        self.check(options=["--recover", "./counts other quiet"])
+        self.assertIn("is this the program that recovers", self.result["limits"][0])
+        self.assertGreater(self.result["stats"]["vacuous_recoveries"], 10)
+
+    def test_budgets(self):
+        self.check("quiet", "4000", status=4, options=["--max-time", "1"])
+        self.assertIn("--max-time", " ".join(self.result["limits"]))
+        self.check("quiet", "500", options=["--max-crash-points", "10"])
+        self.assertIn("10 of 1002 crash points, evenly spread", " ".join(self.result["limits"]))
+        self.assertFalse(self.result["complete"])
+
+    def test_interrupted_half_way(self):
+        process = subprocess.Popen(
+            [TOOLS / "perdure", "--json", "result.json", "--no-memo", "--pm", "pool", "./counts",
+             "pool", "quiet", "4000"], cwd=self.directory, stderr=subprocess.PIPE, text=True)
+        time.sleep(3)
+        process.send_signal(signal.SIGINT)
+        text = process.communicate(timeout=20)[1]
+        self.assertEqual(process.returncode, 4, text)
+        result = self.load()
+        self.assertIn("Ctrl-C", " ".join(result["limits"]))
+        self.assertGreater(result["stats"]["executions"], 100)
+        self.assertEqual(result["stats"]["crash_points"], 8002)
+        self.assertEqual(self.files(), ["counts", "counts.c", "result.json"])
+        self.assertEqual(processes_of(self.directory), [])
+
+    def test_two_at_once(self):
+        words = [TOOLS / "perdure", "--quiet", "--pm", "pool", "./counts", "pool", "aborts"]
+        both = [subprocess.Popen(words, cwd=self.directory, stdout=subprocess.DEVNULL)
+                for _ in range(2)]
+        self.assertEqual([process.wait(60) for process in both], [1, 1])
+
+    def test_standard_input(self):
+        self.write("reads.c", COUNTS.replace("uint64_t wanted = ", """char line[20] = "";
+            if (!fgets(line, 20, stdin) || strcmp(line, "ten\\n")) abort();
+            uint64_t wanted = """))
+        self.compile("-O1", "-I", PROGRAMS, "reads.c", "-o", "counts")
+        self.check(input="ten\n")
+        self.write("input", "ten\n")
+        with open(self.directory / "input") as file:
+            self.check(stdin=file)
+
+    def test_threads_run_natively(self):
+        self.write("threads.c", r"""
+            #include "pm.h"
+            #include <pthread.h>
+            static uint64_t *p;
+            static void *work(void *unused) { p[0] = 1; CLWB(p); SFENCE(); p[8] = 2; CLWB(&p[8]); SFENCE(); return unused; }
+            int main(int argc, char **argv)
+            {
+                pthread_t thread;
+                p = pm_map(argv);
+                if (p[0] && !p[8] && argc > 2)
+                    abort();
+                pthread_create(&thread, NULL, work, NULL);
+                pthread_join(thread, NULL);
+                return 0;
+            }""")
+        self.compile("-O1", "-I", PROGRAMS, "threads.c", "-o", "counts", "-pthread")
+        self.check()
+        self.assertIn("several threads", " ".join(self.result["limits"]))
+        self.check("x", status=1)
+        self.only_symptom("aborts")
+
+    def test_server(self):
+        self.write("server.c", SERVER)
+        self.write("client.py", CLIENT)
+        self.compile("-O1", "-I", PROGRAMS, "server.c", "-o", "server")
+        self.compile("-O1", "-DFIXED", "-I", PROGRAMS, "server.c", "-o", "fixed")
+        port = 20000 + os.getpid() % 20000
+        words = ["check", "--json", "result.json", "--pm", "pool", "--drive",
+                 "/usr/bin/python3 client.py %d" % port]
+        self.run_tool(*words, "./server", "pool", port, status=1)
+        finding = self.load()["findings"][0]
+        self.assertEqual(finding["kind"], "cross-failure-race")
+        self.run_tool(*words, "./fixed", "pool", port)
+        self.assertGreater(self.load()["stats"]["crash_points"], 4)
+
+
+class Memo(TestCase):
+    """Recoveries that are known are not run: that must not change anything."""
+
+    STATEMENTS = ["p[{a}] = {b};", "p[{a}] += {b};", "CLWB(&p[{a}]);", "SFENCE();", "CLFLUSH(&p[{a}]);",
+                  "__atomic_store_n(&p[{a}], {b}, __ATOMIC_RELEASE);", "memset(&p[{a}], {b}, 24);"]
+    READS = ["sum = sum * 3 + p[{a}];", "if (p[{a}] == {b}) sum += p[{c}];", "p[{a}] = {b};",
+             "if (__atomic_load_n(&p[{a}], __ATOMIC_ACQUIRE)) sum ^= p[{c}];",
+             "if (p[{a}] > {b}) abort();", "memcpy(copy, &p[{a}], 40); sum += copy[{d}];"]
+
+    def program(self, rng):
+        def some(statements, count):
+            return "\n".join(rng.choice(statements).format(
+                a=rng.randrange(40), b=rng.randrange(3), c=rng.randrange(40), d=rng.randrange(5))
+                for _ in range(count))
+        return """
+            #include "pm.h"
+            #include <perdure/perdure.h>
+            int main(int argc, char **argv)
+            {
+                uint64_t *p = pm_map(argv), sum = 0, copy[5];
+                if (perdure_stage()) { %s
+                } else { %s
+                }
+                return sum == 12345;
+            }""" % (some(self.READS, 12), some(self.STATEMENTS, 40))
+
+    def findings(self, *options):
+        self.run_tool("check", "--json", "result.json", "--quiet", "--pm", "pool", *options, "./program",
+                      "pool", status=None)
+        result = self.load()
+        return result["stats"], sorted(
+            (f["kind"], f["fingerprint"], f["count"], f["message"]) for f in result["findings"])
+
+    def test_equals_running_everything(self):
+        hits = 0
+        for seed in range(12):
+            self.write("program.c", self.program(random.Random(seed)))
+            self.compile("-O1", "-w", "-I", PROGRAMS, "program.c", "-o", "program")
+            stats, found = self.findings()
+            everything, all_found = self.findings("--no-memo", "--jobs", "1")
+            self.assertEqual(found, all_found, "seed %d" % seed)
+            self.assertEqual(everything["memo_hits"], 0)
+            self.assertLess(stats["executions"], everything["executions"])
+            hits += stats["memo_hits"]
+            self.assertEqual(stats["crash_points"], everything["crash_points"])
+        self.assertGreater(hits, 50)
+
+
+if __name__ == "__main__":
+    unittest.main()
