@@ -12,6 +12,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "drive/engine.h"
@@ -351,9 +352,12 @@ static bool prepare(struct engine *engine, int session_fd)
 	struct check *check = engine->check;
 	struct executions *all = &engine->session->executions;
 	struct zygote zygote[ENGINE_WORKERS];
+	struct timespec now;
 
 	use_all_descriptors();
 	all->command = getpid();
+	clock_gettime(CLOCK_REALTIME, &now);
+	all->started_ns = now.tv_sec * 1000000000ull + now.tv_nsec;
 	engine->workers = count_workers(&check->settings);
 	engine->worker = calloc(engine->workers, sizeof(*engine->worker));
 	if (!engine->worker || !make_spares(&all->execution[0], WORLD_FILES)) {

@@ -52,12 +52,6 @@ FILLS(ssize_t, recvfrom,
       (fd, p, n, f, a, l), p, POSITIVE(result) < n ? POSITIVE(result) : n)
 FILLS(ssize_t, readlink, (const char *restrict path, char *restrict p, size_t n), (path, p, n), p,
       POSITIVE(result))
-FILLS(ssize_t, getrandom, (void *p, size_t n, unsigned f), (p, n, f), p, POSITIVE(result))
-FILLS(int, getentropy, (void *p, size_t n), (p, n), p, result == 0 ? n : 0)
-FILLS(int, clock_gettime, (clockid_t c, struct timespec *p), (c, p), p,
-      result == 0 ? sizeof(*p) : 0)
-FILLS(int, gettimeofday, (struct timeval * p, void *z), (p, z), p, result == 0 ? sizeof(*p) : 0)
-FILLS(time_t, time, (time_t p[]), (p), p, p ? sizeof(*p) : 0)
 FILLS(char *, getcwd, (char *p, size_t n), (p, n), p, result &&p ? strlen(p) + 1 : 0)
 FILLS(int, gethostname, (char *p, size_t n), (p, n), p, result == 0 ? strnlen(p, n) : 0)
 FILLS(size_t, fread, (void *restrict p, size_t s, size_t n, FILE *restrict f), (p, s, n, f), p,

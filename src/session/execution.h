@@ -150,7 +150,8 @@ struct executions {
 	bool prebuilt;          /* transactions are those of a prebuilt library */
 	uint32_t lock;     /* files */
 	int32_t command;   /* process that has the descriptors */
-	uint32_t too_large; /* a file could not be copied */
+	uint32_t too_large;  /* a file could not be copied */
+	uint64_t started_ns; /* what the clock was, for all recoveries */
 	uint32_t files;
 	struct world_file file[WORLD_FILES];
 	struct event_log log;

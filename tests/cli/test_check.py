@@ -19,6 +19,7 @@ COUNTS = r"""
 #include <errno.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <sys/wait.h>
 struct pm { _Alignas(64) _Atomic uint64_t count; _Alignas(64) uint64_t number[4096]; };
 int main(int argc, char **argv)
@@ -37,10 +38,11 @@ int main(int argc, char **argv)
         if (!strcmp(how, "prints")) for (;;) { char text[4096]; memset(text, 'x', 4096); fwrite(text, 1, 4096, stdout); }
         if (!strcmp(how, "writes")) { FILE *f = fopen("big", "w"); for (;;) { char text[4096] = ""; fwrite(text, 1, 4096, f); } }
         if (!strcmp(how, "wild")) for (char *p = (char *)pm;; p += 4096) *p = 1;
-        if (!strcmp(how, "parent")) { kill(getppid(), SIGKILL); sleep(100); }
+        if (!strcmp(how, "parent")) { kill(getppid(), SIGKILL); pause(); }
         if (!strcmp(how, "aborts")) { fprintf(stderr, "these are my last words\n"); abort(); }
         if (!strcmp(how, "status")) return 3;
-        if (!strcmp(how, "sleeps")) sleep(1000);
+        if (!strcmp(how, "waits")) pause();
+        if (!strcmp(how, "sleeps")) { sleep(1000); srand(time(NULL)); if (rand() % 2 == 0) usleep(rand() % 1000); }
     }
     if (!strcmp(how, "dies") && pm->count == 0 && !perdure_stage()) {
         pm->number[0] = 1;
@@ -201,7 +203,7 @@ class Check(TestCase):
         self.assertNotIn("big", self.files())
         self.check("eats", status=1, options=[*few, "--max-memory", "200"])
         self.only_symptom("memory")
-        self.check("sleeps", status=1, options=few)
+        self.check("waits", status=1, options=few)
         self.only_symptom("waits")
 
     def test_recoveries_that_misbehave(self):
@@ -211,6 +213,12 @@ class Check(TestCase):
         self.check("orphan", options=few)
         self.check("parent", status=1, options=[*few, "--timeout", "1"])
         self.only_symptom("waits")
+
+    def test_time_and_chance_are_the_same_for_all(self):
+        self.check("sleeps")
+        self.assertTrue(self.result["complete"], self.result["limits"])
+        self.assertGreater(self.result["stats"]["memo_hits"], 0)
+        self.assertLess(self.result["stats"]["seconds"], 20)
 
     def test_program_that_is_killed(self):
         self.check("dies")
