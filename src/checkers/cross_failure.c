@@ -347,9 +347,9 @@ static void observe(struct cross_failure *checker, struct cross_failure_run *run
 			continue;
 		run->observed[i].event = history->part[line->first + part].event;
 		part = history_last_writer(history, line, part, __builtin_ctzll(bytes));
-		run->observed[i].before =
-			part == HISTORY_NEVER ? HISTORY_NEVER
-					      : history->part[line->first + part].event;
+		run->observed[i].before = part == HISTORY_NEVER
+						  ? HISTORY_NEVER
+						  : history->part[line->first + part].event;
 	}
 }
 
@@ -406,9 +406,8 @@ static void judge_commit(struct cross_failure *checker, struct cross_failure_run
 		if (!stale && (part == HISTORY_NEVER ||
 			       is_ordered(history, line, part, run->observed[commit].event)))
 			continue;
-		if (part != HISTORY_NEVER &&
-		    (history->event[event].flags & HISTORY_LIBRARY ||
-		     is_library(checker, history->event[event].stack)))
+		if (part != HISTORY_NEVER && (history->event[event].flags & HISTORY_LIBRARY ||
+					      is_library(checker, history->event[event].stack)))
 			continue;
 		first_bytes(bytes, record->line, &finding);
 		finding.other = part == HISTORY_NEVER ? 0 : history->event[event].stack;

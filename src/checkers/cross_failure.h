@@ -35,7 +35,8 @@ struct cross_failure_run {
 	/* Results. */
 	bool read_something; /* that was stored before the crash */
 	uint32_t suspects;
-	uint32_t suspect[16]; /* events of stores that might be missing and were read, newest last */
+	uint32_t
+		suspect[16]; /* events of stores that might be missing and were read, newest last */
 	/* Of each commit variable: the event that wrote what was read of it, and the one before. */
 	struct {
 		bool seen;

@@ -158,7 +158,7 @@ static bool any_counts(const struct result *result)
 }
 
 int analysis_finish(const struct options *options, struct session *session, int session_fd,
-		  struct result *result, const char *budget, pid_t pid)
+		    struct result *result, const char *budget, pid_t pid)
 {
 	enum listener_end heard;
 	bool empty, written;
@@ -199,4 +199,3 @@ int analysis_finish(const struct options *options, struct session *session, int 
 		return EXIT_CANNOT_WORK;
 	return empty ? EXIT_CANNOT_WORK : EXIT_NOTHING_FOUND;
 }
-

@@ -326,7 +326,8 @@ static const struct option {
 } table[] = {
 	{ "--pm", "GLOB", set_pm,
 	  "files that are persistent memory, by the path given to open or the absolute one; may be "
-	  "repeated (DAX files and what libpmem maps are PM anyway)", ALL },
+	  "repeated (DAX files and what libpmem maps are PM anyway)",
+	  ALL },
 	{ "--pm-heap", NULL, set_pm_heap, "the program's heap is persistent memory", ALL },
 	{ "--model", "M", set_model, "px86 (default) or eadr: caches are persistent", ALL },
 	{ "--enable", "KIND", set_enable, "also report this kind of finding", ALL },
@@ -337,8 +338,8 @@ static const struct option {
 	  "do not judge what libraries of this name do (prebuilt PMDK is trusted anyway)", ALL },
 	{ "--tx-only", "STRUCT", set_tx_only,
 	  "a structure that may only be changed in a transaction that has logged it", ALL },
-	{ "--plugin", "SO", set_plugin,
-	  "a checker of your own (docs/plugins.md); may be repeated", ALL },
+	{ "--plugin", "SO", set_plugin, "a checker of your own (docs/plugins.md); may be repeated",
+	  ALL },
 	{ "--suppress", "FILE", set_suppress,
 	  "leave out the findings that this file describes; may be repeated", ALL },
 	{ "--gen-suppressions", "[=FILE]", set_gen_suppressions,
@@ -347,7 +348,8 @@ static const struct option {
 	  "an earlier JSON result: only findings that are new count", ALL },
 	{ "--json", "FILE", set_json,
 	  "write the result as JSON (- is standard output, %p becomes the process number)", ALL },
-	{ "--sarif", "FILE", set_sarif, "the same as SARIF 2.1.0, for code-scanning services", ALL },
+	{ "--sarif", "FILE", set_sarif, "the same as SARIF 2.1.0, for code-scanning services",
+	  ALL },
 	{ "--junit", "FILE", set_junit, "the same as JUnit XML, one test case a cause", ALL },
 	{ "--trace", "FILE", set_trace, "write every event on PM, as text", ALL },
 	{ "--recover", "CMD", set_recover,
@@ -381,8 +383,8 @@ static const struct option {
 	  "end the program, or a recovery, after S seconds of CPU time (recoveries: 10)", ALL },
 	{ "--max-time", "S", set_max_time, "end everything after S seconds", ALL },
 	{ "--max-memory", "M", set_max_memory, "end a program that uses more than M MiB", ALL },
-	{ "--error-exitcode", "N", set_error_status,
-	  "exit with N, not 1, when there are findings", ALL },
+	{ "--error-exitcode", "N", set_error_status, "exit with N, not 1, when there are findings",
+	  ALL },
 	{ "--quiet", NULL, set_quiet, "no report on standard error", ALL },
 	{ "--stats", NULL, set_stats, "print counters", ALL },
 	{ "--help", NULL, set_help, "show this text", ALL },
@@ -397,8 +399,8 @@ void options_help(FILE *out, unsigned commands)
 
 		if (!(table[i].commands & commands))
 			continue;
-		width = fprintf(out, "  %s%s%s", table[i].name,
-				    *value && *value != '[' ? " " : "", value);
+		width = fprintf(out, "  %s%s%s", table[i].name, *value && *value != '[' ? " " : "",
+				value);
 
 		fprintf(out, "%*s%s\n", width < 25 ? 25 - width : 1, "", table[i].help);
 	}
@@ -491,7 +493,8 @@ static int parse_option(struct options *options, char **words, int *at, unsigned
 			}
 		}
 		if (!(table[i].commands & command)) {
-			fprintf(stderr, "perdure: %s is an option of perdure check\n", table[i].name);
+			fprintf(stderr, "perdure: %s is an option of perdure check\n",
+				table[i].name);
 			return 2;
 		}
 		wrong = table[i].set(options, value);

@@ -89,8 +89,8 @@ static bool await_program(struct engine *engine, struct worker *worker)
 			worker->started = target_now();
 		}
 		if (!check->budget)
-			check->budget = target_over_budget(worker->zygote.pid, &limits,
-							   engine->started);
+			check->budget =
+				target_over_budget(worker->zygote.pid, &limits, engine->started);
 		/* The terminal has sent Ctrl-C to the program as well; it has a second to end. */
 		if (check->budget && (!target_interrupted() || target_now() - worker->started > 1))
 			target_signal_below(worker->zygote.pid, SIGKILL);
@@ -139,13 +139,15 @@ static bool choose_crashes(struct engine *engine)
 	if (!engine->crash)
 		return false;
 	for (uint32_t i = 0; i < wanted; i++)
-		engine->crash[i] = history->crash[wanted == 1
-							  ? history->crashes - 1
-							  : (uint64_t)i * (history->crashes - 1) /
-								    (wanted - 1)];
+		engine->crash[i] =
+			history->crash[wanted == 1 ? history->crashes - 1
+						   : (uint64_t)i * (history->crashes - 1) /
+							     (wanted - 1)];
 	engine->crashes = engine->check->counts.crash_points_chosen = wanted;
 	engine->share = wanted / engine->workers / 4;
-	engine->share = engine->share < 1 ? 1 : engine->share > SHARE_MAX ? SHARE_MAX : engine->share;
+	engine->share = engine->share < 1           ? 1
+			: engine->share > SHARE_MAX ? SHARE_MAX
+						    : engine->share;
 	if (wanted < history->crashes) {
 		char text[128];
 
@@ -213,9 +215,10 @@ static int give_work(struct engine *engine, struct worker *worker)
 			worker->has_crash = false;
 			engine->check->counts.crash_points_done++;
 			if (worker->cut)
-				session_limit(engine->session, UINT32_MAX,
-					      "some crash points have more than 64 combinations of commit "
-					      "stores: there, one commit store at a time was varied");
+				session_limit(
+					engine->session, UINT32_MAX,
+					"some crash points have more than 64 combinations of commit "
+					"stores: there, one commit store at a time was varied");
 		}
 		if (!worker->has_crash) {
 			if (engine->check->budget || !take_crash(engine, worker))
@@ -247,8 +250,8 @@ static void await_any(struct engine *engine)
 	struct pollfd event[ENGINE_WORKERS];
 
 	for (unsigned i = 0; i < engine->workers; i++)
-		event[i] = (struct pollfd){ .fd = engine->worker[i].zygote.channel,
-					    .events = POLLIN };
+		event[i] =
+			(struct pollfd){ .fd = engine->worker[i].zygote.channel, .events = POLLIN };
 	poll(event, engine->workers, TICK_MS);
 }
 
@@ -317,7 +320,8 @@ static bool start_workers(struct engine *engine)
 		execution->output = execution->errors = worker->output;
 		if (worker->output < 0 || !make_spares(execution, SPARES) ||
 		    !image_start(&worker->image, engine->session, execution)) {
-			fprintf(stderr, "perdure: cannot prepare recoveries: %s\n", strerror(errno));
+			fprintf(stderr, "perdure: cannot prepare recoveries: %s\n",
+				strerror(errno));
 			return false;
 		}
 	}
@@ -339,9 +343,10 @@ static void note_threads(struct engine *engine)
 	uint32_t inputs = engine->session->executions.execution[0].inputs;
 
 	if (inputs & INPUT_THREADS) {
-		session_limit(engine->session, UINT32_MAX,
-			      "the program has several threads, and ran natively: what recoveries read "
-			      "was not judged, only how they end");
+		session_limit(
+			engine->session, UINT32_MAX,
+			"the program has several threads, and ran natively: what recoveries read "
+			"was not judged, only how they end");
 		engine->checker.judges = false;
 		judge_give_up_memo(engine, "with several threads, each recovery was run");
 	}
@@ -389,8 +394,9 @@ static bool check_all(struct engine *engine, int session_fd)
 	if (!explore(engine))
 		return false;
 	if (engine->session->executions.ranges_lost)
-		session_limit(engine->session, UINT32_MAX,
-			      "more commit variables or ranges than can be kept: some were left out");
+		session_limit(
+			engine->session, UINT32_MAX,
+			"more commit variables or ranges than can be kept: some were left out");
 	return true;
 }
 

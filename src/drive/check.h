@@ -16,7 +16,7 @@ struct check_settings {
 	const char *drive, *drive_recover;
 	unsigned jobs;
 	double max_time;
-	long timeout; /* CPU seconds of a recovery */
+	long timeout;         /* CPU seconds of a recovery */
 	long program_timeout; /* of the run before the crash; 0: none */
 	long max_memory;
 	uint32_t max_crash_points; /* 0: all */

@@ -60,7 +60,7 @@ struct engine {
 	struct memo *memo; /* null: off */
 	uint32_t *crash;   /* events before which it crashes */
 	uint32_t crashes, next_crash;
-	uint32_t share; /* how many a worker takes at a time */
+	uint32_t share;        /* how many a worker takes at a time */
 	struct input recorded; /* standard input of the run before the crash … */
 	int input;             /* … and what recoveries get for it */
 	double started;

@@ -306,9 +306,9 @@ static void protect(struct image *image, const struct history_event *event)
 		if (!image->protected)
 			abort();
 	}
-	image->protected[image->protecteds++] = (struct cross_failure_protected){
-		event->thread, event->address, event->address + event->size
-	};
+	image->protected[image->protecteds++] =
+		(struct cross_failure_protected){ event->thread, event->address,
+						  event->address + event->size };
 }
 
 static void release(struct image *image, uint32_t thread)

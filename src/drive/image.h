@@ -30,7 +30,7 @@ struct image {
 	struct image_line *line; /* one for each of the history */
 	uint32_t *open;          /* lines that are, or were until now, uncertain */
 	uint32_t opens;
-	uint64_t changes; /* of files */
+	uint64_t changes;  /* of files */
 	uint64_t *touched; /* lines that may not be what they were at the crash before */
 	uint32_t touches, touched_room;
 	struct cross_failure_protected *protected;

@@ -16,7 +16,8 @@ void judge_add_task(struct worker *worker, const struct task *task)
 }
 
 /* Every value that was not taken, of the choices behind those that the script fixed. */
-static void add_alternatives(struct worker *worker, const struct task *task, const struct view *view)
+static void add_alternatives(struct worker *worker, const struct task *task,
+			     const struct view *view)
 {
 	uint32_t choices = view->choices < VIEW_CHOICES ? view->choices : VIEW_CHOICES;
 	uint64_t all = 0;
@@ -225,8 +226,8 @@ static bool judge_read(const struct judging *judging, struct cross_failure_run *
 		       const struct read_record *read)
 {
 	cross_failure_judge(&judging->engine->checker, run, read, found, (void *)judging);
-	return run->read_something || (!(read->flags & READ_OUTSIDE) &&
-				       image_was_stored(&judging->worker->image, read));
+	return run->read_something ||
+	       (!(read->flags & READ_OUTSIDE) && image_was_stored(&judging->worker->image, read));
 }
 
 void judge(struct engine *engine, struct worker *worker, const struct task *task,

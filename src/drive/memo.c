@@ -120,8 +120,8 @@ static uint32_t add_node(struct memo *memo, const struct read_record *read, uint
 
 static uint32_t add_outcome(struct memo *memo, const struct outcome *outcome)
 {
-	memo->outcome = grow(memo->outcome, memo->outcomes, &memo->outcomes_room,
-			     sizeof(*memo->outcome));
+	memo->outcome =
+		grow(memo->outcome, memo->outcomes, &memo->outcomes_room, sizeof(*memo->outcome));
 	memo->outcome[memo->outcomes] = *outcome;
 	if (outcome->output)
 		memo->outcome[memo->outcomes].output = strdup(outcome->output);

@@ -87,8 +87,8 @@ void path_changed(struct path *path, uint64_t line)
 		return; /* it is not read */
 	if (path->changes == path->changes_room) {
 		path->changes_room = path->changes_room ? path->changes_room * 2 : 64;
-		path->changed = must(
-			realloc(path->changed, path->changes_room * sizeof(*path->changed)));
+		path->changed =
+			must(realloc(path->changed, path->changes_room * sizeof(*path->changed)));
 	}
 	for (uint32_t i = path->changes; i-- > 0 && path->changes - i < 64;)
 		if (path->changed[i] == line)
@@ -107,9 +107,10 @@ static void add_positions(struct path *path, uint64_t line, uint32_t *count)
 {
 	for (uint32_t at = find(path, line)->last; at; at = path->step[at - 1].before) {
 		if (*count == path->positions_room) {
-			path->positions_room = path->positions_room ? path->positions_room * 2 : 256;
-			path->position = must(realloc(path->position, path->positions_room *
-									      sizeof(uint32_t)));
+			path->positions_room =
+				path->positions_room ? path->positions_room * 2 : 256;
+			path->position = must(
+				realloc(path->position, path->positions_room * sizeof(uint32_t)));
 		}
 		path->position[(*count)++] = at - 1;
 	}

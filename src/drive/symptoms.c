@@ -72,7 +72,8 @@ static char *signal_text(const struct outcome *outcome)
 				  outcome->address);
 		break;
 	default:
-		length = asprintf(&text, "recovery is killed by SIG%s", sigabbrev_np(outcome->symptom));
+		length = asprintf(&text, "recovery is killed by SIG%s",
+				  sigabbrev_np(outcome->symptom));
 	}
 	free(words);
 	if (length < 0)
@@ -102,7 +103,8 @@ char *symptom_text(const struct outcome *outcome)
 		free(line);
 		break;
 	case SYMPTOM_BAD_EXIT:
-		length = asprintf(&text, "recovery ends with status %d", WEXITSTATUS(outcome->status));
+		length = asprintf(&text, "recovery ends with status %d",
+				  WEXITSTATUS(outcome->status));
 		break;
 	case SYMPTOM_INCONSISTENT:
 		if (WIFSIGNALED(outcome->status))

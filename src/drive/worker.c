@@ -102,21 +102,24 @@ static void finish_execution(struct engine *engine, struct worker *worker, int s
 		if (outcome.symptom != worker->expected_symptom ||
 		    execution->reads != worker->expected_reads) {
 			engine->check->divergent = true;
-			judge_give_up_memo(engine,
-				     "a recovery did not do the same again though it read the same: "
-				     "what was taken from earlier ones may be wrong");
+			judge_give_up_memo(
+				engine,
+				"a recovery did not do the same again though it read the same: "
+				"what was taken from earlier ones may be wrong");
 		}
 	} else {
 		engine->check->counts.executions++;
 		if (!is_function_of_reads(worker))
-			judge_give_up_memo(engine,
-				     "recoveries depend on more than what they read (threads, "
-				     "processes, sockets, a prebuilt library): each one was run");
+			judge_give_up_memo(
+				engine,
+				"recoveries depend on more than what they read (threads, "
+				"processes, sockets, a prebuilt library): each one was run");
 		else if (engine->memo &&
 			 !memo_add(engine->memo, execution->read, execution->reads, &outcome))
-			judge_give_up_memo(engine,
-				     "recoveries that read the same did not do the same: each one "
-				     "was run");
+			judge_give_up_memo(
+				engine,
+				"recoveries that read the same did not do the same: each one "
+				"was run");
 		judge(engine, worker, task, execution->read, execution->reads, &outcome);
 	}
 	worker->guard = false;
@@ -207,7 +210,8 @@ bool worker_hear(struct engine *engine, struct worker *worker)
 			worker->pid = message.value;
 			worker->phase = WORKER_RUNNING;
 			if (message.value < 0) {
-				fprintf(stderr, "perdure: cannot fork: %s\n", strerror(message.other));
+				fprintf(stderr, "perdure: cannot fork: %s\n",
+					strerror(message.other));
 				return false;
 			}
 		} else if (message.word == ZYGOTE_ENDED) {
@@ -224,10 +228,10 @@ bool worker_hear(struct engine *engine, struct worker *worker)
 		}
 	}
 	if (heard < 0)
-		fprintf(stderr, "perdure: a process that executions are forked from is gone: did a recovery "
-				"kill its parent?\n");
+		fprintf(stderr,
+			"perdure: a process that executions are forked from is gone: did a recovery "
+			"kill its parent?\n");
 	if (worker->phase == WORKER_REAPING)
 		target_signal_below(worker->zygote.pid, SIGKILL);
 	return heard >= 0;
 }
-

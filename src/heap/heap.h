@@ -22,8 +22,7 @@ enum { HEAP_ARENAS = 4, HEAP_BOOT = HEAP_ARENAS - 1 };
 enum { HEAP_ROOTS = 64 };
 
 /* Heap: from now on allocate from this arena, which is empty; `shared`: it is mapped already. */
-void __perdure_heap_enter(unsigned arena, int shared)
-	__attribute__((weak, visibility("default")));
+void __perdure_heap_enter(unsigned arena, int shared) __attribute__((weak, visibility("default")));
 
 /* Runtime: an object was allocated; `zeroed` by the allocator itself. `frame` is the caller's. */
 void __perdure_heap_allocated(void *p, size_t size, int zeroed, const void *frame)

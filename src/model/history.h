@@ -28,11 +28,11 @@ enum history_kind {
 	HISTORY_FLUSH,   /* clwb, clflushopt */
 	HISTORY_ORDERED, /* clflush */
 	HISTORY_FENCE,
-	HISTORY_PERSIST, /* msync and the like: the range is durable at once */
-	HISTORY_WORLD,   /* a change outside of memory (a file), durable at once */
-	HISTORY_CRASH,   /* the program asks for a crash point here */
-	HISTORY_QUIET,   /* no crash points from here on … */
-	HISTORY_LOUD,    /* … up to here; they nest */
+	HISTORY_PERSIST,     /* msync and the like: the range is durable at once */
+	HISTORY_WORLD,       /* a change outside of memory (a file), durable at once */
+	HISTORY_CRASH,       /* the program asks for a crash point here */
+	HISTORY_QUIET,       /* no crash points from here on … */
+	HISTORY_LOUD,        /* … up to here; they nest */
 	HISTORY_INTEREST,    /* if there are any: crash points only from one of these … */
 	HISTORY_DISINTEREST, /* … to the next of these */
 	HISTORY_ALLOC,   /* a new object; only stores from event number `data` on are its content */
@@ -42,10 +42,10 @@ enum history_kind {
 
 enum history_flag {
 	HISTORY_NONTEMPORAL = 1,
-	HISTORY_ATOMIC = 2,  /* a source-level atomic store of at most 8 bytes */
-	HISTORY_FOREIGN = 4, /* by code that is not seen: trusted, durable at once */
-	HISTORY_SINGLE = 8,  /* reaches a line as a whole, however large: movdir64b, cmpxchg16b */
-	HISTORY_JOINED = 16, /* belongs to the event before it: no crash in between */
+	HISTORY_ATOMIC = 2,   /* a source-level atomic store of at most 8 bytes */
+	HISTORY_FOREIGN = 4,  /* by code that is not seen: trusted, durable at once */
+	HISTORY_SINGLE = 8,   /* reaches a line as a whole, however large: movdir64b, cmpxchg16b */
+	HISTORY_JOINED = 16,  /* belongs to the event before it: no crash in between */
 	HISTORY_LIBRARY = 32, /* by the code of a library that has transactions */
 };
 

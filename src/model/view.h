@@ -68,11 +68,11 @@ struct view_read {
 	struct history_versions versions;
 	uint64_t open;   /* bytes that could come from more than one store */
 	uint64_t commit; /* of these: only from commit stores */
-	bool differs;    /* the possibilities of some of `open` but not `commit` have other values */
-	bool chosen;     /* memory must be changed to hold `version` */
+	bool differs; /* the possibilities of some of `open` but not `commit` have other values */
+	bool chosen;  /* memory must be changed to hold `version` */
 	uint32_t version, before;
-	uint32_t store; /* a part: the newest store that might be missing, of the first open byte that
-			   is not commit; HISTORY_NEVER if there is none */
+	uint32_t store; /* a part: the newest store that might be missing, of the first open byte
+			   that is not commit; HISTORY_NEVER if there is none */
 };
 
 /* Fills the hash table; `index` has mask + 1 zeroed entries, at least twice as many as lines. */

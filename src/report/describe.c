@@ -146,22 +146,23 @@ static void describe_race(struct finding *f, const struct raw_finding *raw)
 		return;
 	}
 	f->weak = raw->part;
-	f->message = format("recovery reads %lu byte%s that may not be persistent%s", f->size,
-			    plural(f->size),
-			    f->weak ? " (but would hold the same value anyway)" : "");
+	f->message =
+		format("recovery reads %lu byte%s that may not be persistent%s", f->size,
+		       plural(f->size), f->weak ? " (but would hold the same value anyway)" : "");
 	f->detail = strdup("stored here, and not certain to be persistent at the crash");
 }
 
 static void describe_semantic(struct finding *f, const struct raw_finding *raw)
 {
-	f->message = format(raw->stale ? "recovery reads %lu byte%s that %s older than the commit "
-					 "before the one it has seen"
-				       : "recovery reads %lu byte%s that %s written after the commit "
-					 "it has seen, or not persisted before it",
-			    f->size, plural(f->size),
-			    raw->stale ? f->size == 1 ? "is" : "are"
-			    : f->size == 1 ? "was"
-					   : "were");
+	f->message =
+		format(raw->stale ? "recovery reads %lu byte%s that %s older than the commit "
+				    "before the one it has seen"
+				  : "recovery reads %lu byte%s that %s written after the commit "
+				    "it has seen, or not persisted before it",
+		       f->size, plural(f->size),
+		       raw->stale     ? f->size == 1 ? "is" : "are"
+		       : f->size == 1 ? "was"
+				      : "were");
 	f->detail = strdup(raw->other ? "stored here" : "the commit was stored here");
 }
 

@@ -308,8 +308,8 @@ static bool is_system(const char *path)
 /* libc and its like may have debug information, too. */
 static bool is_system_library(const char *module)
 {
-	static const char *const names[] = { "libc.so",   "ld-linux",	"libpthread", "libstdc++",
-					     "libgcc_s.", "libm.so",	"libperdure", "libasan",
+	static const char *const names[] = { "libc.so",   "ld-linux",   "libpthread", "libstdc++",
+					     "libgcc_s.", "libm.so",    "libperdure", "libasan",
 					     "libubsan",  "linux-vdso", "librt.so" };
 	const char *slash = module ? strrchr(module, '/') : NULL;
 	const char *name = slash ? slash + 1 : module;

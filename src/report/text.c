@@ -264,7 +264,8 @@ static void print_summary(FILE *out, const struct result *result, const struct s
 		result->stores == 1 ? "" : "s", result->flushes, result->flushes == 1 ? "" : "es",
 		result->fences, result->fences == 1 ? "" : "s");
 	if (result->check)
-		fprintf(out, "perdure: %u of %u crash point%s, %lu executions, %lu memo hits, %.1f s\n",
+		fprintf(out,
+			"perdure: %u of %u crash point%s, %lu executions, %lu memo hits, %.1f s\n",
 			result->check->counts.crash_points_done, result->check->counts.crash_points,
 			result->check->counts.crash_points == 1 ? "" : "s",
 			result->check->counts.executions, result->check->counts.memo_hits,

@@ -34,8 +34,7 @@ static void add_range(struct view_range *list, uint32_t *count, const void *p, s
 static void add_cover(const void *variable, const void *p, size_t n)
 {
 	struct executions *all = &runtime_session->executions;
-	struct execution_cover cover = { (uintptr_t)variable,
-					 { (uintptr_t)p, (uintptr_t)p + n } };
+	struct execution_cover cover = { (uintptr_t)variable, { (uintptr_t)p, (uintptr_t)p + n } };
 
 	for (uint32_t i = 0; i < all->covers; i++) {
 		const struct execution_cover *other = &all->cover[i];
@@ -100,8 +99,8 @@ static void found(const char *message, const struct frame *frame)
 	if (!thread)
 		return;
 	locked = spin_lock(&session->lock, thread_owner());
-	while (index < session->customs && strncmp(session->custom[index].message, message,
-						   sizeof(custom->message) - 1) != 0)
+	while (index < session->customs &&
+	       strncmp(session->custom[index].message, message, sizeof(custom->message) - 1) != 0)
 		index++;
 	if (index < SESSION_CUSTOM) {
 		custom = &session->custom[index];

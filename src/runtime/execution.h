@@ -10,8 +10,8 @@
 
 /* This process's execution; null if it is none of a check. */
 extern HIDDEN struct execution *runtime_execution;
-extern HIDDEN uint8_t runtime_logs;      /* the run before the crash */
-extern HIDDEN uint8_t runtime_recovers;  /* a run after it */
+extern HIDDEN uint8_t runtime_logs;     /* the run before the crash */
+extern HIDDEN uint8_t runtime_recovers; /* a run after it */
 
 #define EXECUTION_VARIABLE "PERDURE_EXECUTION"
 #define ZYGOTE_VARIABLE "PERDURE_ZYGOTE"

@@ -29,9 +29,8 @@ static void map_program_heap(void)
 	int fd = world ? world_open_backing(world - 1) : -1;
 	struct session_file *slot;
 
-	if (fd < 0 ||
-	    syscall(SYS_mmap, HEAP_BASE, HEAP_ARENA_SIZE, PROT_READ | PROT_WRITE,
-		    MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd, 0L) != (long)HEAP_BASE) {
+	if (fd < 0 || syscall(SYS_mmap, HEAP_BASE, HEAP_ARENA_SIZE, PROT_READ | PROT_WRITE,
+			      MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd, 0L) != (long)HEAP_BASE) {
 		message("cannot map the heap as persistent memory");
 		_exit(125);
 	}
@@ -54,7 +53,8 @@ void execution_use_heap(void)
 	}
 	if (slot && slot->world && world_has(slot->world))
 		recovery_map(slot, -1, HEAP_ARENA_SIZE, PROT_READ | PROT_WRITE, 0);
-	__perdure_heap_enter(runtime_execution->stage < HEAP_BOOT ? runtime_execution->stage : 1, 0);
+	__perdure_heap_enter(runtime_execution->stage < HEAP_BOOT ? runtime_execution->stage : 1,
+			     0);
 }
 
 /* Shared memory is shared with children, too: they get what is there now, for themselves. */

@@ -2,8 +2,8 @@
 /*
  * Time and chance. In a recovery both are the same each time: clocks start when the program before
  * the crash did, move a little at each look, and sleeping moves them on at once; random numbers
- * always begin with the same ones. Threads and other processes have a time of their own, so then all
- * of it is real.
+ * always begin with the same ones. Threads and other processes have a time of their own, so then
+ * all of it is real.
  */
 #include <errno.h>
 #include <sys/random.h>

@@ -257,8 +257,8 @@ PUBLIC int chmod(const char *path, mode_t mode)
 {
 	struct world_name name;
 
-	return REAL(chmod)(runtime_execution ? world_path(AT_FDCWD, path, WORLD_CHANGE, &name) : path,
-			   mode);
+	return REAL(chmod)(
+		runtime_execution ? world_path(AT_FDCWD, path, WORLD_CHANGE, &name) : path, mode);
 }
 
 /* ---- changing names ---- */

@@ -33,7 +33,7 @@ struct library_call {
 	const struct frame *frame;
 	uint64_t next; /* effect */
 	uint32_t passive;
-	uint32_t logged; /* events in the log of a check at the call */
+	uint32_t logged;  /* events in the log of a check at the call */
 	uint64_t started; /* the thread's event number at the call */
 	uint64_t waiting; /* effects that wait for the result, with their values */
 	struct library_waiting {

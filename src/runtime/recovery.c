@@ -153,9 +153,8 @@ static uint64_t changed_unseen(uint64_t line, const struct view_line *uncertain)
 	uint64_t changed = 0;
 
 	view_versions(view.history, view.crash, uncertain, &versions);
-	content_of(&versions,
-		   state->started ? state->chosen : view_default(&versions, view.latest), line,
-		   content);
+	content_of(&versions, state->started ? state->chosen : view_default(&versions, view.latest),
+		   line, content);
 	for (unsigned i = 0; i < HISTORY_LINE_SIZE; i++)
 		if (memory[i] != content[i])
 			changed |= 1ull << i;
@@ -301,7 +300,8 @@ static struct session_file *place_of_file(uint32_t file)
 
 static void protect(const struct place *at)
 {
-	syscall(SYS_mprotect, at->start, at->end - at->start, at->count ? at->protection : PROT_NONE);
+	syscall(SYS_mprotect, at->start, at->end - at->start,
+		at->count ? at->protection : PROT_NONE);
 }
 
 void *recovery_map(struct session_file *file, int fd, uint64_t length, int protection,

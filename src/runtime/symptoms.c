@@ -66,7 +66,7 @@ void symptoms_exit(int status, const struct frame *frame)
 #define EXITS(name)                                                                                \
 	PUBLIC void name(int status)                                                               \
 	{                                                                                          \
-		symptoms_exit(status, FRAME);                                                       \
+		symptoms_exit(status, FRAME);                                                      \
 		REAL(name)(status);                                                                \
 		__builtin_unreachable();                                                           \
 	}                                                                                          \

@@ -186,7 +186,8 @@ static bool take_backing(uint32_t file)
 	return true;
 }
 
-/* Index of a new file, or of the one that was at this path before; WORLD_FILES if there is no room. */
+/* Index of a new file, or of the one that was at this path before; WORLD_FILES if there is no room.
+ */
 static uint32_t new_file(const char *path, bool existed)
 {
 	struct executions *all = &runtime_session->executions;
@@ -237,9 +238,10 @@ static bool copy_file(int from, int to)
 		return false;
 	if (is_too_large(&status)) {
 		runtime_session->executions.too_large = 1;
-		session_limit(runtime_session, thread_owner(),
-			      "a file that the program opens for writing is too large to be copied: "
-			      "it holds more than a quarter of the machine's memory");
+		session_limit(
+			runtime_session, thread_owner(),
+			"a file that the program opens for writing is too large to be copied: "
+			"it holds more than a quarter of the machine's memory");
 		errno = EFBIG;
 		return false;
 	}
@@ -419,7 +421,9 @@ int world_open(int directory, const char *path, int flags, mode_t mode,
 	       int (*real)(const char *, int, ...))
 {
 	bool writes = (flags & O_ACCMODE) != O_RDONLY || flags & O_TRUNC;
-	enum world_intent intent = flags & O_CREAT ? WORLD_MAKE : writes ? WORLD_CHANGE : WORLD_LOOK;
+	enum world_intent intent = flags & O_CREAT ? WORLD_MAKE
+				   : writes        ? WORLD_CHANGE
+						   : WORLD_LOOK;
 	struct world_name name;
 	const char *use_path;
 	int fd;

@@ -29,7 +29,8 @@ static void redirect(int32_t from, int to, int flags)
 
 	if (from < 0)
 		return;
-	REAL(snprintf)(path, sizeof(path), "/proc/%d/fd/%d", runtime_session->executions.command, from);
+	REAL(snprintf)(path, sizeof(path), "/proc/%d/fd/%d", runtime_session->executions.command,
+		       from);
 	fd = REAL(open)(path, flags);
 	if (fd < 0)
 		_exit(125);
@@ -44,8 +45,8 @@ static pid_t zygote;
 /* A recovery that is after its parent's life must not end those that execute it. */
 PUBLIC int kill(pid_t pid, int signal)
 {
-	if (runtime_recovers && (pid == zygote || pid == -1 ||
-				 pid == runtime_session->executions.command))
+	if (runtime_recovers &&
+	    (pid == zygote || pid == -1 || pid == runtime_session->executions.command))
 		return 0;
 	return REAL(kill)(pid, signal);
 }

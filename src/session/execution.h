@@ -123,7 +123,7 @@ struct execution {
 	uint32_t script_length;
 	uint8_t script[VIEW_CHOICES];
 	struct world world;
-	uint32_t spares;            /* empty files to take */
+	uint32_t spares; /* empty files to take */
 	int32_t spare[WORLD_FILES];
 	uint64_t spare_inode[WORLD_FILES];
 
@@ -148,10 +148,10 @@ struct executions {
 	bool on;                /* this is `perdure check` */
 	bool volatile_is_plain; /* --volatile plain: no commit stores */
 	bool prebuilt;          /* transactions are those of a prebuilt library */
-	uint32_t lock;     /* files */
-	int32_t command;   /* process that has the descriptors */
-	uint32_t too_large;  /* a file could not be copied */
-	uint64_t started_ns; /* what the clock was, for all recoveries */
+	uint32_t lock;          /* files */
+	int32_t command;        /* process that has the descriptors */
+	uint32_t too_large;     /* a file could not be copied */
+	uint64_t started_ns;    /* what the clock was, for all recoveries */
 	uint32_t files;
 	struct world_file file[WORLD_FILES];
 	struct event_log log;

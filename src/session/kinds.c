@@ -61,8 +61,7 @@ static const struct kind_info kinds[KIND_COUNT] = {
 					  "these bytes are not: they were written after the commit (or not ordered "
 					  "before it), or are older than the commit before it. Change the order of "
 					  "the stores, or read the other copy." },
-	[KIND_CRASH_SYMPTOM] = { "crash-symptom", true, true, true,
-				 "recovery fails after a crash",
+	[KIND_CRASH_SYMPTOM] = { "crash-symptom", true, true, true, "recovery fails after a crash",
 				 "With what a crash at this point can leave in memory, the recovery crashes, "
 				 "hangs, or says that it failed. The stores that may be missing there are "
 				 "listed, those that the recovery read first." },

@@ -12,7 +12,12 @@
 
 #include "session/kinds.h"
 
-enum { RAW_PER_KIND = 1 << 15, RAW_SLOTS = 1 << 19, RAW_ENTRIES = RAW_PER_KIND * KIND_COUNT + 1, RAW_SUSPECTS = 4 };
+enum {
+	RAW_PER_KIND = 1 << 15,
+	RAW_SLOTS = 1 << 19,
+	RAW_ENTRIES = RAW_PER_KIND * KIND_COUNT + 1,
+	RAW_SUSPECTS = 4
+};
 
 struct raw_finding {
 	uint32_t kind;
@@ -28,7 +33,7 @@ struct raw_finding {
 	uint32_t custom; /* KIND_CUSTOM: index + 1 of what the plug-in said; symptoms: which one */
 	uint32_t commit; /* cross-failure-semantic: the commit's store */
 	uint8_t stale;   /* … is newer than the data, by more than one */
-	uint8_t uninitialised; /* cross-failure-race: `other` allocated the bytes */
+	uint8_t uninitialised;          /* cross-failure-race: `other` allocated the bytes */
 	uint32_t suspect[RAW_SUSPECTS]; /* crash-symptom: further stores that may be missing */
 	uint32_t witness;               /* index + 1 of the command's table, or 0 */
 	uint32_t folded; /* other stacks were counted here because the table was full */

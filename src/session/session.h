@@ -121,7 +121,7 @@ struct session {
 	struct session_options options;
 
 	uint32_t listening; /* who wants events: enum session_listener */
-	uint32_t lock; /* images, modules, files, ranges, threads, limits */
+	uint32_t lock;      /* images, modules, files, ranges, threads, limits */
 	uint32_t images, modules, files, ranges, next_thread;
 	uint32_t threads_used;
 	uint64_t window_used;

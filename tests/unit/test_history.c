@@ -145,8 +145,7 @@ static uint32_t writer_of(const struct history_versions *versions, uint32_t vers
 
 	history_writers(&history, versions, version, writer);
 	if (writer[byte] == HISTORY_NEVER)
-		writer[byte] =
-			history_last_writer(&history, line, versions->window.from, byte);
+		writer[byte] = history_last_writer(&history, line, versions->window.from, byte);
 	return writer[byte] == HISTORY_NEVER ? HISTORY_NEVER
 					     : history.part[line->first + writer[byte]].event;
 }
