@@ -180,6 +180,11 @@ static void print_crash(FILE *out, const struct result *result, const struct fin
 		fprintf(out, ", in %s (", frame->function);
 		print_place(out, frame);
 		fputc(')', out);
+		if (f->crash.shown + 1 < f->crash.frames) {
+			fprintf(out, " called from %s (", frame[1].function);
+			print_place(out, frame + 1);
+			fputc(')', out);
+		}
 	}
 	fprintf(out, ", with the %s values\n", witness->latest ? "newest" : "oldest");
 	if (witness->output)

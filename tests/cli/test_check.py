@@ -369,6 +369,7 @@ class Memo(TestCase):
             (f["kind"], f["fingerprint"], f["count"], f["message"]) for f in result["findings"])
 
     def test_equals_running_everything(self):
+        self.maxDiff = None
         hits = 0
         for seed in range(12):
             self.write("program.c", self.program(random.Random(seed)))

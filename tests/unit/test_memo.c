@@ -58,9 +58,9 @@ static void contradictions(void **state)
 
 	(void)state;
 	assert_true(memo_add(memo, a, 2, &fine));
-	assert_false(memo_add(memo, a, 2, &bad));         /* ends otherwise */
+	assert_false(memo_add(memo, a, 2, &bad));          /* ends otherwise */
 	assert_false(memo_add(memo, elsewhere, 2, &fine)); /* goes elsewhere */
-	assert_false(memo_add(memo, a, 1, &fine));        /* ends earlier */
+	assert_false(memo_add(memo, a, 1, &fine));         /* ends earlier */
 	memo_free(memo);
 }
 

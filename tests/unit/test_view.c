@@ -28,9 +28,11 @@ static const unsigned char zero[HISTORY_LINE_SIZE];
 
 static void add(uint8_t kind, uint8_t flags, uint64_t address, uint64_t size, unsigned char value)
 {
-	event[events] = (struct history_event){
-		.kind = kind, .flags = flags, .address = address, .size = size, .data = events * DATA
-	};
+	event[events] = (struct history_event){ .kind = kind,
+						.flags = flags,
+						.address = address,
+						.size = size,
+						.data = events * DATA };
 	memset(data + events * DATA, value, DATA);
 	events++;
 }
@@ -54,7 +56,9 @@ static struct view start(bool latest)
 							  .to = window.to };
 	}
 	view_index(line, crash.lines, indices, 15);
-	return (struct view){ .history = &history, .crash = &crash, .state = state, .latest = latest };
+	return (struct view){
+		.history = &history, .crash = &crash, .state = state, .latest = latest
+	};
 }
 
 static uint64_t bytes(unsigned from, unsigned count)
@@ -221,8 +225,7 @@ static void agrees_with_a_list(void **unused)
 			bool any = false;
 
 			view_read(&view, BASE, wanted, zero, &read);
-			assert_int_equal(read.open,
-					 several_writers(all, versions.count, wanted));
+			assert_int_equal(read.open, several_writers(all, versions.count, wanted));
 			for (uint32_t v = 0; v < versions.count; v++)
 				for (unsigned b = 0; b < HISTORY_LINE_SIZE; b++)
 					if (wanted >> b & 1 &&
