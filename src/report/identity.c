@@ -149,19 +149,28 @@ static void separate_fingerprints(struct result *result)
 	map_free(&seen);
 }
 
-static int by_place(const void *a, const void *b)
+static int compare_sites(const struct site *a, const struct site *b)
 {
-	const struct finding *x = a, *y = b;
-	const struct frame_info *p = site_shown(&x->site[0]), *q = site_shown(&y->site[0]);
+	const struct frame_info *p = site_shown(a), *q = site_shown(b);
 	int order;
 
-	if (x->kind != y->kind)
-		return x->kind < y->kind ? -1 : 1;
 	if (!p || !q)
 		return !!p - !!q;
 	order = strcmp(p->file ? p->file : "", q->file ? q->file : "");
 	if (!order)
 		order = p->line < q->line ? -1 : p->line > q->line;
+	return order ? order : p->column < q->column ? -1 : p->column > q->column;
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct finding *x = a, *y = b;
+	int order = 0;
+
+	if (x->kind != y->kind)
+		return x->kind < y->kind ? -1 : 1;
+	for (unsigned i = 0; i < 2 && !order; i++)
+		order = compare_sites(&x->site[i], &y->site[i]);
 	return order ? order
 		     : (x->fingerprint > y->fingerprint) - (x->fingerprint < y->fingerprint);
 }

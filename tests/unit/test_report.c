@@ -70,15 +70,17 @@ static void test_options(void **state)
 	char **split;
 
 	(void)state;
-	assert_int_equal(options_parse(&options, good, true), 0);
+	assert_int_equal(options_parse(&options, good, OPTIONS_RUN), 0);
 	assert_int_equal(options.session.globs, 2);
 	assert_string_equal(options.session.glob[1], "b");
 	assert_string_equal(options.command[0], "prog");
 	assert_int_equal(options.session.enabled,
 			 1u << KIND_MISSING_FENCE | 1u << KIND_STORE_OUTSIDE_TX |
-				 1u << KIND_DUPLICATE_TX_ADD | 1u << KIND_CUSTOM);
-	assert_int_equal(options_parse(&options, bad, true), 2);
-	assert_int_equal(options_parse(&options, none, true), 2);
+				 1u << KIND_DUPLICATE_TX_ADD | 1u << KIND_CUSTOM |
+				 1u << KIND_CROSS_FAILURE_RACE | 1u << KIND_CROSS_FAILURE_SEMANTIC |
+				 1u << KIND_CRASH_SYMPTOM);
+	assert_int_equal(options_parse(&options, bad, OPTIONS_RUN), 2);
+	assert_int_equal(options_parse(&options, none, OPTIONS_CHECK), 2);
 	assert_string_equal(options_suggest("chekc", words), "check");
 	assert_null(options_suggest("explore", words));
 	split = options_split(" --pm 'a b'  --quiet ");
