@@ -422,6 +422,7 @@ void check_classify_lost(const struct check *check)
 	uint8_t *read = NULL;
 	uint32_t room = 0;
 
+	/* Nothing is known of what recoveries read if they are not followed, or read nothing. */
 	if (!check->was_read || check->counts.vacuous == check->counts.recoveries)
 		return;
 	for (uint32_t i = 0; i < history->parts; i++) {

@@ -330,6 +330,7 @@ bool image_advance(struct image *image, uint32_t crash)
 	for (uint32_t i = image->crash; i < crash; i++) {
 		const struct history_event *event = &history->event[i];
 
+		image->stored |= event->kind == HISTORY_STORE;
 		if (event->kind == HISTORY_STORE && event->size)
 			open_lines(image, event);
 		else if (event->kind == HISTORY_PROTECT && image->session->executions.prebuilt)

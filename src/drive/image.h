@@ -25,6 +25,7 @@ struct image {
 	struct session *session;
 	struct execution *execution;
 	uint32_t crash; /* events before this one have happened */
+	bool stored;    /* some of them are stores */
 	struct world world;
 	struct image_file file[WORLD_FILES];
 	struct image_line *line; /* one for each of the history */

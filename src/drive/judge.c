@@ -212,9 +212,11 @@ static void conclude(struct judging *judging, const struct cross_failure_run *ru
 		judging->outcome = outcome;
 		judge_outcome(judging, run);
 	}
-	engine->check->counts.recoveries++;
-	if (!read_something && worker->execution->lazy)
-		engine->check->counts.vacuous++;
+	/* Where nothing was stored before the crash there is nothing to read. */
+	if (worker->image.stored && worker->execution->lazy) {
+		engine->check->counts.recoveries++;
+		engine->check->counts.vacuous += !read_something;
+	}
 	add_alternatives(worker, task, &run->view);
 	/* The oldest image is only another one if something was read that it has otherwise. */
 	if (task->latest && !task->script_length &&

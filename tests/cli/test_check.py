@@ -320,6 +320,48 @@ class Check(TestCase):
         self.check("x", status=1)
         self.only_symptom("aborts")
 
+    def test_sanitizer(self):
+        self.write("asan.c", r"""
+            #include "pm.h"
+            struct pm { _Alignas(64) volatile uint64_t ready; _Alignas(64) uint64_t length; };
+            int main(int argc, char **argv)
+            {
+                struct pm *pm = pm_map(argv);
+                if (pm->ready) {
+                    char *copy = malloc(16);
+                    memset(copy, 1, pm->length ? pm->length : 17);
+                    free(copy);
+                    return 0;
+                }
+                pm->length = 8;
+                pm->ready = 1;
+                PERSIST(&pm->ready);
+                PERSIST(&pm->length);
+                return 0;
+            }""")
+        self.compile("-fsanitize=address", "-I", PROGRAMS, "asan.c", "-o", "counts")
+        self.check(status=1)
+        messages = [f["message"] for f in self.result["findings"] if f["kind"] == "crash-symptom"]
+        self.assertIn("AddressSanitizer: heap-buffer-overflow", messages[0])
+
+    def test_caches_that_are_persistent(self):
+        text = r"""
+            #include "pm.h"
+            struct pm { _Alignas(64) uint64_t data; _Alignas(64) _Atomic uint64_t valid; };
+            int main(int argc, char **argv)
+            {
+                struct pm *pm = pm_map(argv);
+                if (pm->valid && pm->data != 5)
+                    abort();
+                %s
+                return 0;
+            }"""
+        data, valid = "pm->data = 5;", "__atomic_store_n((uint64_t *)&pm->valid, 1, __ATOMIC_RELEASE);"
+        for statements, status in ((data + valid, 0), (valid + data, 1)):
+            self.write("eadr.c", text % statements)
+            self.compile("-I", PROGRAMS, "eadr.c", "-o", "counts")
+            self.check(status=status, options=["--model", "eadr"])
+
     def test_server(self):
         self.write("server.c", SERVER)
         self.write("client.py", CLIENT)
