@@ -129,6 +129,14 @@ int command_check(char **words)
 		listener_finish(session, options.max_time);
 		return EXIT_CANNOT_WORK;
 	}
+	if (session->executions.files_lost) {
+		fprintf(stderr,
+			"perdure: the program, or a recovery, changes more files than can be kept "
+			"apart (%d); what it did without them means nothing\n",
+			WORLD_FILES);
+		listener_finish(session, options.max_time);
+		return EXIT_CANNOT_WORK;
+	}
 	if (session->executions.ranges_overlap) {
 		fprintf(stderr, "perdure: perdure_commit_range: the ranges of two commit variables "
 				"overlap; which one is to decide?\n");

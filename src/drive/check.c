@@ -18,7 +18,7 @@
 #include "drive/engine.h"
 #include "drive/input.h"
 
-enum { TICK_MS = 20, SPARES = 16, GUARD_LEAST = 20, GUARD_EVERY = 100, SHARE_MAX = 100 };
+enum { TICK_MS = 20, SPARES = 48, GUARD_LEAST = 20, GUARD_EVERY = 100, SHARE_MAX = 100 };
 
 /* ---- the run before the crash ---- */
 
@@ -352,6 +352,16 @@ static void note_threads(struct engine *engine)
 	}
 }
 
+/* A directory without name and without entries stands for those that the program makes. */
+static int open_empty_directory(void)
+{
+	char path[] = "/tmp/perdure-XXXXXX";
+	int fd = mkdtemp(path) ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+
+	rmdir(path);
+	return fd;
+}
+
 static bool prepare(struct engine *engine, int session_fd)
 {
 	struct check *check = engine->check;
@@ -363,6 +373,7 @@ static bool prepare(struct engine *engine, int session_fd)
 	all->command = getpid();
 	clock_gettime(CLOCK_REALTIME, &now);
 	all->started_ns = now.tv_sec * 1000000000ull + now.tv_nsec;
+	all->empty = open_empty_directory();
 	engine->workers = count_workers(&check->settings);
 	engine->worker = calloc(engine->workers, sizeof(*engine->worker));
 	if (!engine->worker || !make_spares(&all->execution[0], WORLD_FILES)) {

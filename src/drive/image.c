@@ -206,7 +206,9 @@ static unsigned char *content_at(const struct image *image, uint64_t address)
 	const struct image_file *file = slot && slot->world ? &image->file[slot->world - 1] : NULL;
 	uint64_t offset = file ? address - slot->base + slot->first : 0;
 
-	return file && file->memory && offset + LINE <= file->mapped ? file->memory + offset : NULL;
+	uint64_t end = file ? (file->size + PAGE - 1) & -(uint64_t)PAGE : 0;
+
+	return file && file->memory && offset + LINE <= end ? file->memory + offset : NULL;
 }
 
 const unsigned char *image_content(const struct image *image, uint64_t address)

@@ -89,6 +89,25 @@ static bool is_function_of_reads(const struct worker *worker)
 	       !worker->driver.command;
 }
 
+/* What it has written to shared memory may be anything: it may have written wildly. */
+static void distrust(struct execution *execution)
+{
+	uint32_t kept = 0;
+
+	if (execution->reads > EXECUTION_READS)
+		execution->reads = 0;
+	for (uint32_t i = 0; i < execution->reads; i++) {
+		const struct read_record *read = &execution->read[i];
+
+		if (read->flags & READ_OUTSIDE ||
+		    (read->line - SESSION_WINDOW < SESSION_WINDOW_SIZE &&
+		     read->line % HISTORY_LINE_SIZE == 0))
+			execution->read[kept++] = *read;
+	}
+	execution->reads_lost += execution->reads - kept;
+	execution->reads = kept;
+}
+
 static void finish_execution(struct engine *engine, struct worker *worker, int status)
 {
 	struct execution *execution = worker->execution;
@@ -96,12 +115,14 @@ static void finish_execution(struct engine *engine, struct worker *worker, int s
 	struct outcome outcome;
 
 	driver_end(&worker->driver);
+	distrust(execution);
 	classify(engine, worker, status, &outcome);
 	if (worker->guard) {
 		engine->check->counts.guard_executions++;
 		if (outcome.symptom != worker->expected_symptom ||
 		    execution->reads != worker->expected_reads) {
 			engine->check->divergent = true;
+			judge(engine, worker, task, execution->read, execution->reads, &outcome);
 			judge_give_up_memo(
 				engine,
 				"a recovery did not do the same again though it read the same: "

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Events on ranges of any size, for library functions and system calls. */
+#include <string.h>
+
 #include "runtime/execution.h"
 #include "runtime/hooks.h"
 
@@ -42,6 +44,21 @@ void event_load(const void *p, size_t size, const struct frame *frame)
 		p = (const char *)p + part;
 		size -= part;
 	}
+}
+
+size_t plain_length(const char *text)
+{
+	return REAL(strlen)(text);
+}
+
+/* Byte by byte: each one is read because of what the one before it was. */
+void event_load_text(const char *text, size_t n, const struct frame *frame)
+{
+	if (!runtime_recovers)
+		event_load(text, n, frame);
+	else if (runtime_involved && in_window(text))
+		for (size_t i = 0; i < n; i++)
+			recovery_load(text + i, 1, 0, frame);
 }
 
 static size_t line_rest(const void *p, size_t n)

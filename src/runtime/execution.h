@@ -77,7 +77,9 @@ HIDDEN void recovery_asked(uint64_t what, uint64_t state);
 /* Maps a file of the world, once for all. */
 HIDDEN void *recovery_map(struct session_file *file, int fd, uint64_t length, int protection,
 			  uint64_t offset);
-HIDDEN bool recovery_unmap(uint64_t start, uint64_t end);
+HIDDEN void *recovery_remap(void *address, uint64_t size);
+/* False if nothing of the world is mapped there. */
+HIDDEN bool recovery_unmap(uint64_t start);
 /* The same bytes as read does, from where the file is mapped; -1 if that cannot be done. */
 HIDDEN ssize_t recovery_read(uint32_t file, int fd, void *bytes, size_t size, off_t offset,
 			     const struct frame *frame);
@@ -136,8 +138,11 @@ HIDDEN void world_note_content(int fd);
 HIDDEN void world_canonical(const char *path, char *result);
 /* The path of the file behind fd; null if it is not the world's. */
 HIDDEN const char *world_path_of(int fd);
+/* Does this execution change anything in the directory? */
+HIDDEN bool world_changes(const char *directory);
 HIDDEN int world_unlink(int directory, const char *path, int (*real)(const char *path));
 HIDDEN int world_rename(int from_directory, const char *from, int to_directory, const char *to);
+HIDDEN int world_rmdir(const char *path, int (*real)(const char *path));
 HIDDEN int world_mkdir(int directory, const char *path, mode_t mode);
 
 #endif

@@ -115,10 +115,10 @@ void format_loads(const char *format, va_list original, const struct frame *fram
 			const char *text = va_arg(arguments, const char *);
 
 			if (text && in_window(text))
-				event_load(text,
-					   c.precision >= 0 ? strnlen(text, c.precision)
-							    : strlen(text) + 1,
-					   frame);
+				event_load_text(text,
+						c.precision >= 0 ? REAL(strnlen)(text, c.precision)
+								 : plain_length(text) + 1,
+						frame);
 		} else {
 			skip_argument(&c, &arguments);
 		}
@@ -132,7 +132,7 @@ static size_t stored_size(const struct conversion *c, const void *target)
 					  sizeof(long) };
 
 	if (c->letter == 's' || c->letter == '[')
-		return c->allocates ? sizeof(char *) : strlen(target) + 1;
+		return c->allocates ? sizeof(char *) : plain_length(target) + 1;
 	if (c->letter == 'c')
 		return 1;
 	if (strchr("aAeEfFgG", c->letter))

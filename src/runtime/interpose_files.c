@@ -3,6 +3,7 @@
  * Functions that name files or change them: --pm is matched with the names, and under `perdure
  * check` paths lead to copies (world.c). Elsewhere they only note what was opened.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -10,10 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/uio.h>
 #include <unistd.h>
+#include <utime.h>
 
 #include "runtime/execution.h"
 
@@ -75,6 +79,41 @@ PUBLIC int creat(const char *path, mode_t mode)
 	return fd;
 }
 
+/* Names that are the same in each execution, which cannot meet another one's. */
+static int make_temporary(char *template, int suffix, int flags)
+{
+	enum { MARKS = 6, TRIES = 10000 };
+	char *marks = template + plain_length(template) - suffix - MARKS;
+
+	for (int i = 0; i < TRIES; i++) {
+		char digits[MARKS + 1];
+		int fd;
+
+		REAL(snprintf)(digits, sizeof(digits), "p%05d", i);
+		memcpy(marks, digits, MARKS);
+		fd = world_open(AT_FDCWD, template, O_RDWR | O_CREAT | O_EXCL | flags, 0600,
+				REAL(open));
+		if (fd >= 0 || errno != EEXIST)
+			return fd;
+	}
+	return -1;
+}
+
+#define TEMPORARIES(name, parameters, call, suffix, flags)                                         \
+	PUBLIC int name parameters                                                                 \
+	{                                                                                          \
+		return runtime_execution ? make_temporary(template, suffix, flags)                 \
+					 : REAL(name) call;                                        \
+	}                                                                                          \
+	struct ignore_semicolon
+
+TEMPORARIES(mkstemp, (char *template), (template), 0, 0);
+TEMPORARIES(mkstemp64, (char *template), (template), 0, 0);
+TEMPORARIES(mkostemp, (char *template, int flags), (template, flags), 0, flags);
+TEMPORARIES(mkostemp64, (char *template, int flags), (template, flags), 0, flags);
+TEMPORARIES(mkstemps, (char *template, int suffix), (template, suffix), suffix, 0);
+TEMPORARIES(mkstemps64, (char *template, int suffix), (template, suffix), suffix, 0);
+
 static bool stdio_changes(const char *mode)
 {
 	return strchr(mode, 'w') || strchr(mode, 'a') || strchr(mode, '+');
@@ -92,9 +131,8 @@ static const char *stdio_path(const char *path, const char *mode, struct world_n
 			 : strchr(mode, 'r')  ? WORLD_CHANGE
 					      : WORLD_MAKE,
 			 name);
-	if (name->file && stdio_changes(mode)) {
-		runtime_session->executions.file[name->file - 1].by_stdio = true;
-		if (name->shared) { /* PM, written with stdio */
+	if (name->file) {
+		if (name->shared && runtime_session->executions.file[name->file - 1].pm) {
 			int fd = REAL(open)(use, O_RDONLY | O_CLOEXEC);
 
 			world_make_own(fd);
@@ -249,7 +287,7 @@ PUBLIC char *realpath(const char *restrict path, char *restrict result)
 		}
 	}
 	if (found && result)
-		event_stored(result, strlen(result) + 1, FRAME);
+		event_stored(result, plain_length(result) + 1, FRAME);
 	return found;
 }
 
@@ -263,6 +301,17 @@ PUBLIC int chmod(const char *path, mode_t mode)
 
 /* ---- changing names ---- */
 
+/* What cannot be undone is refused. */
+static int refuse(const char *what)
+{
+	char text[128];
+
+	REAL(snprintf)(text, sizeof(text), "%s is refused: it could not be undone", what);
+	session_limit(runtime_session, thread_owner(), text);
+	errno = EPERM;
+	return -1;
+}
+
 PUBLIC int unlink(const char *path)
 {
 	return world_unlink(AT_FDCWD, path, REAL(unlink));
@@ -275,8 +324,10 @@ PUBLIC int remove(const char *path)
 
 PUBLIC int unlinkat(int directory, const char *path, int flags)
 {
-	if (!runtime_execution || flags & AT_REMOVEDIR)
+	if (!runtime_execution)
 		return REAL(unlinkat)(directory, path, flags);
+	if (flags & AT_REMOVEDIR)
+		return directory == AT_FDCWD ? rmdir(path) : refuse("unlinkat of a directory");
 	return world_unlink(directory, path, REAL(unlink));
 }
 
@@ -288,6 +339,125 @@ PUBLIC int rename(const char *from, const char *to)
 PUBLIC int renameat(int from_directory, const char *from, int to_directory, const char *to)
 {
 	return world_rename(from_directory, from, to_directory, to);
+}
+
+PUBLIC int rmdir(const char *path)
+{
+	return world_rmdir(path, REAL(rmdir));
+}
+
+#define REFUSES(name, parameters, call)                                                            \
+	PUBLIC int name parameters                                                                 \
+	{                                                                                          \
+		return runtime_execution ? refuse(#name) : REAL(name) call;                        \
+	}                                                                                          \
+	struct ignore_semicolon
+
+REFUSES(link, (const char *from, const char *to), (from, to));
+REFUSES(symlink, (const char *from, const char *to), (from, to));
+REFUSES(linkat, (int d, const char *from, int e, const char *to, int flags),
+	(d, from, e, to, flags));
+REFUSES(symlinkat, (const char *from, int d, const char *to), (from, d, to));
+REFUSES(mkfifo, (const char *path, mode_t mode), (path, mode));
+REFUSES(mknod, (const char *path, mode_t mode, dev_t device), (path, mode, device));
+
+/* Owners and times of the user's files stay as they are: the copies get the new ones. */
+#define TOUCHES(name, parameters, call)                                                            \
+	PUBLIC int name parameters                                                                 \
+	{                                                                                          \
+		struct world_name use;                                                             \
+		if (runtime_execution)                                                             \
+			path = world_path(AT_FDCWD, path, WORLD_CHANGE, &use);                     \
+		return REAL(name) call;                                                            \
+	}                                                                                          \
+	struct ignore_semicolon
+
+TOUCHES(chown, (const char *path, uid_t user, gid_t group), (path, user, group));
+TOUCHES(lchown, (const char *path, uid_t user, gid_t group), (path, user, group));
+TOUCHES(utime, (const char *path, const struct utimbuf *times), (path, times));
+TOUCHES(utimes, (const char *path, const struct timeval times[2]), (path, times));
+
+PUBLIC int utimensat(int directory, const char *path, const struct timespec times[2], int flags)
+{
+	struct world_name use;
+	const char *other = path;
+
+	if (runtime_execution)
+		other = world_path(directory, path, WORLD_CHANGE, &use);
+	return REAL(utimensat)(other == path ? directory : AT_FDCWD, other, times,
+			       other == path ? flags : 0);
+}
+
+PUBLIC char *mkdtemp(char *template)
+{
+	char *marks = template + plain_length(template) - 6;
+
+	if (!runtime_execution)
+		return REAL(mkdtemp)(template);
+	for (int i = 0; i < 10000; i++) {
+		char digits[7];
+
+		REAL(snprintf)(digits, sizeof(digits), "p%05d", i);
+		memcpy(marks, digits, 6);
+		if (world_mkdir(AT_FDCWD, template, 0700) == 0)
+			return template;
+		if (errno != EEXIST)
+			break;
+	}
+	return NULL;
+}
+
+/* Listings are the kernel's: they do not show what this execution has made or removed. */
+PUBLIC DIR *opendir(const char *path)
+{
+	const char *use = LOOK(path);
+
+	if (runtime_execution && (use != path || world_changes(path)))
+		session_limit(
+			runtime_session, thread_owner(),
+			"the program lists a directory in which it changes files: the listing "
+			"does not show that");
+	return REAL(opendir)(use);
+}
+
+PUBLIC int chdir(const char *path)
+{
+	const char *use = LOOK(path);
+
+	if (use != path && *use)
+		return refuse("chdir into a directory that the program has made");
+	return REAL(chdir)(path);
+}
+
+/* ---- locks ---- */
+
+/* The image is open for reading only; a lock for writing would need more. */
+static bool locks_image(int fd, int command)
+{
+	bool locks = command == F_SETLK || command == F_SETLKW || command == F_OFD_SETLK ||
+		     command == F_OFD_SETLKW;
+
+	return runtime_recovers && locks && world_is_shared(world_file_of(fd));
+}
+
+#define CONTROLS(name)                                                                             \
+	PUBLIC int name(int fd, int command, ...)                                                  \
+	{                                                                                          \
+		va_list arguments;                                                                 \
+		void *argument;                                                                    \
+		va_start(arguments, command);                                                      \
+		argument = va_arg(arguments, void *);                                              \
+		va_end(arguments);                                                                 \
+		return locks_image(fd, command) ? 0 : REAL(name)(fd, command, argument);           \
+	}                                                                                          \
+	struct ignore_semicolon
+
+CONTROLS(fcntl);
+CONTROLS(fcntl64);
+
+PUBLIC int lockf(int fd, int command, off_t size)
+{
+	return locks_image(fd, F_SETLK) ? 0 : REAL(lockf)(fd, command, size);
 }
 
 PUBLIC int mkdir(const char *path, mode_t mode)
@@ -384,6 +554,42 @@ PUBLIC int fallocate64(int fd, int mode, off64_t offset, off64_t size)
 }
 
 /* ---- content: what is written with system calls ---- */
+
+PUBLIC int vdprintf(int fd, const char *restrict format, va_list arguments)
+{
+	int result = REAL(vdprintf)(fd, format, arguments);
+
+	world_note_content(fd);
+	return result;
+}
+
+PUBLIC int dprintf(int fd, const char *restrict format, ...)
+{
+	va_list arguments;
+	int result;
+
+	va_start(arguments, format);
+	result = vdprintf(fd, format, arguments);
+	va_end(arguments);
+	return result;
+}
+
+PUBLIC ssize_t sendfile(int to, int from, off_t *offset, size_t size)
+{
+	ssize_t result = REAL(sendfile)(to, from, offset, size);
+
+	world_note_content(to);
+	return result;
+}
+
+PUBLIC ssize_t copy_file_range(int from, off64_t *from_offset, int to, off64_t *to_offset,
+			       size_t size, unsigned flags)
+{
+	ssize_t result = REAL(copy_file_range)(from, from_offset, to, to_offset, size, flags);
+
+	world_note_content(to);
+	return result;
+}
 
 PUBLIC ssize_t write(int fd, const void *bytes, size_t size)
 {

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "model/spin.h"
+#include "runtime/execution.h"
 
 /* A function that fills [buffer, buffer + length) where `length` may use `result`. */
 #define FILLS(type, name, parameters, call, buffer, length)                                        \
@@ -52,14 +53,14 @@ FILLS(ssize_t, recvfrom,
       (fd, p, n, f, a, l), p, POSITIVE(result) < n ? POSITIVE(result) : n)
 FILLS(ssize_t, readlink, (const char *restrict path, char *restrict p, size_t n), (path, p, n), p,
       POSITIVE(result))
-FILLS(char *, getcwd, (char *p, size_t n), (p, n), p, result &&p ? strlen(p) + 1 : 0)
+FILLS(char *, getcwd, (char *p, size_t n), (p, n), p, result &&p ? plain_length(p) + 1 : 0)
 FILLS(int, gethostname, (char *p, size_t n), (p, n), p, result == 0 ? strnlen(p, n) : 0)
 FILLS(size_t, fread, (void *restrict p, size_t s, size_t n, FILE *restrict f), (p, s, n, f), p,
       result *s)
 FILLS(size_t, fread_unlocked, (void *restrict p, size_t s, size_t n, FILE *restrict f),
       (p, s, n, f), p, result *s)
 FILLS(char *, fgets, (char *restrict p, int n, FILE *restrict f), (p, n, f), p,
-      result ? strlen(p) + 1 : 0)
+      result ? plain_length(p) + 1 : 0)
 FILLS(size_t, strftime,
       (char *restrict p, size_t n, const char *restrict f, const struct tm *restrict t),
       (p, n, f, t), p, result ? result + 1 : 0)
@@ -79,9 +80,20 @@ READS(size_t, fwrite, (const void *restrict p, size_t s, size_t n, FILE *restric
       p, s *n)
 READS(size_t, fwrite_unlocked, (const void *restrict p, size_t s, size_t n, FILE *restrict f),
       (p, s, n, f), p, s *n)
-READS(int, fputs, (const char *restrict p, FILE *restrict f), (p, f), p,
-      in_window(p) ? strlen(p) + 1 : 0)
-READS(int, puts, (const char *p), (p), p, in_window(p) ? strlen(p) + 1 : 0)
+
+PUBLIC int fputs(const char *restrict text, FILE *restrict file)
+{
+	if (in_window(text))
+		event_load_text(text, plain_length(text) + 1, FRAME);
+	return REAL(fputs)(text, file);
+}
+
+PUBLIC int puts(const char *text)
+{
+	if (in_window(text))
+		event_load_text(text, plain_length(text) + 1, FRAME);
+	return REAL(puts)(text);
+}
 
 /* ---- vectors ---- */
 
@@ -136,14 +148,24 @@ PUBLIC ssize_t recvmsg(int fd, struct msghdr *header, int flags)
 
 PUBLIC ssize_t writev(int fd, const struct iovec *vector, int count)
 {
+	ssize_t result;
+
 	loaded_vector(vector, count, FRAME);
-	return REAL(writev)(fd, vector, count);
+	world_make_own(fd);
+	result = REAL(writev)(fd, vector, count);
+	world_note_content(fd);
+	return result;
 }
 
 PUBLIC ssize_t pwritev(int fd, const struct iovec *vector, int count, off_t offset)
 {
+	ssize_t result;
+
 	loaded_vector(vector, count, FRAME);
-	return REAL(pwritev)(fd, vector, count, offset);
+	world_make_own(fd);
+	result = REAL(pwritev)(fd, vector, count, offset);
+	world_note_content(fd);
+	return result;
 }
 
 PUBLIC ssize_t sendmsg(int fd, const struct msghdr *header, int flags)
@@ -317,7 +339,7 @@ static int scan_text(const char *text, const char *format, va_list arguments,
 	int converted;
 
 	if (in_window(text))
-		event_load(text, strlen(text) + 1, frame);
+		event_load_text(text, plain_length(text) + 1, frame);
 	va_copy(again, arguments);
 	converted = REAL(vsscanf)(text, format, arguments);
 	format_stores(format, again, converted, frame);
@@ -402,6 +424,6 @@ PUBLIC char *__fgets_chk(char *p, size_t room, int n, FILE *file)
 {
 	char *result = REAL(__fgets_chk)(p, room, n, file);
 
-	event_stored(p, result ? strlen(p) + 1 : 0, FRAME);
+	event_stored(p, result ? plain_length(p) + 1 : 0, FRAME);
 	return result;
 }

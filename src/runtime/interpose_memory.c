@@ -163,9 +163,19 @@ PUBLIC wchar_t *wmemmove(wchar_t *to, const wchar_t *from, size_t n)
 
 /* ---- strings: copies of a length that is found out first ---- */
 
+/* A text that is read to its end. */
+static size_t text_length(const char *text, const struct frame *frame)
+{
+	size_t length = REAL(strlen)(text);
+
+	if (in_window(text))
+		event_load_text(text, length + 1, frame);
+	return length;
+}
+
 PUBLIC char *stpcpy(char *to, const char *from)
 {
-	size_t length = strlen(from);
+	size_t length = text_length(from, FRAME);
 
 	copy(to, from, length + 1, NULL, FRAME);
 	return to + length;
@@ -173,7 +183,7 @@ PUBLIC char *stpcpy(char *to, const char *from)
 
 PUBLIC char *strcpy(char *to, const char *from)
 {
-	copy(to, from, strlen(from) + 1, NULL, FRAME);
+	copy(to, from, text_length(from, FRAME) + 1, NULL, FRAME);
 	return to;
 }
 
@@ -199,14 +209,14 @@ PUBLIC char *stpncpy(char *to, const char *from, size_t n)
 
 PUBLIC char *strcat(char *to, const char *from)
 {
-	copy(to + strlen(to), from, strlen(from) + 1, NULL, FRAME);
+	copy(to + text_length(to, FRAME), from, text_length(from, FRAME) + 1, NULL, FRAME);
 	return to;
 }
 
 PUBLIC char *strncat(char *to, const char *from, size_t n)
 {
 	size_t length = strnlen(from, n);
-	char *end = to + strlen(to);
+	char *end = to + text_length(to, FRAME);
 
 	copy(end, from, length, NULL, FRAME);
 	fill(end + length, 0, 1, NULL, FRAME);
@@ -247,36 +257,10 @@ PUBLIC int memcmp(const void *a, const void *b, size_t n)
 	return REAL(memcmp)(a, b, n);
 }
 
-PUBLIC size_t strlen(const char *text)
-{
-	size_t length = REAL(strlen)(text);
-
-	event_load(text, length + 1, FRAME);
-	return length;
-}
-
-PUBLIC int strcmp(const char *a, const char *b)
-{
-	if (in_window(a))
-		event_load(a, REAL(strlen)(a) + 1, FRAME);
-	if (in_window(b))
-		event_load(b, REAL(strlen)(b) + 1, FRAME);
-	return REAL(strcmp)(a, b);
-}
-
-PUBLIC int strncmp(const char *a, const char *b, size_t n)
-{
-	if (in_window(a))
-		event_load(a, REAL(strnlen)(a, n), FRAME);
-	if (in_window(b))
-		event_load(b, REAL(strnlen)(b, n), FRAME);
-	return REAL(strncmp)(a, b, n);
-}
-
 #undef strdup
 PUBLIC char *strdup(const char *text)
 {
-	size_t length = strlen(text) + 1;
+	size_t length = text_length(text, FRAME) + 1;
 	char *result = malloc(length);
 
 	return result ? copy(result, text, length, NULL, FRAME) : NULL;
@@ -321,7 +305,7 @@ PUBLIC void __explicit_bzero_chk(void *to, size_t n, size_t room)
 PUBLIC char *__strcpy_chk(char *to, const char *from, size_t room);
 PUBLIC char *__strcpy_chk(char *to, const char *from, size_t room)
 {
-	size_t n = strlen(from) + 1;
+	size_t n = text_length(from, FRAME) + 1;
 
 	check(n, room);
 	return copy(to, from, n, NULL, FRAME);
@@ -330,7 +314,7 @@ PUBLIC char *__strcpy_chk(char *to, const char *from, size_t room)
 PUBLIC char *__stpcpy_chk(char *to, const char *from, size_t room);
 PUBLIC char *__stpcpy_chk(char *to, const char *from, size_t room)
 {
-	size_t n = strlen(from) + 1;
+	size_t n = text_length(from, FRAME) + 1;
 
 	check(n, room);
 	copy(to, from, n, NULL, FRAME);
@@ -348,7 +332,7 @@ PUBLIC char *__strncpy_chk(char *to, const char *from, size_t n, size_t room)
 PUBLIC char *__strcat_chk(char *to, const char *from, size_t room);
 PUBLIC char *__strcat_chk(char *to, const char *from, size_t room)
 {
-	size_t used = strlen(to), n = strlen(from) + 1;
+	size_t used = text_length(to, FRAME), n = text_length(from, FRAME) + 1;
 
 	check(used + n, room);
 	copy(to + used, from, n, NULL, FRAME);
@@ -358,7 +342,7 @@ PUBLIC char *__strcat_chk(char *to, const char *from, size_t room)
 PUBLIC char *__strncat_chk(char *to, const char *from, size_t n, size_t room);
 PUBLIC char *__strncat_chk(char *to, const char *from, size_t n, size_t room)
 {
-	size_t used = strlen(to), length = strnlen(from, n);
+	size_t used = text_length(to, FRAME), length = strnlen(from, n);
 
 	check(used + length + 1, room);
 	copy(to + used, from, length, NULL, FRAME);

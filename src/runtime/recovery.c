@@ -4,6 +4,7 @@
  * which has everything that is certain; lines that are not hold what the policy says, until a load
  * of a commit store chooses otherwise. The first read of every byte is written down.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +18,7 @@
 
 #define TOUCHED_BASE 0x230000000000ull /* a table with an entry for each line of the window */
 #define IMAGE_BASE 0x240000000000ull   /* the image once more, read-only, at the same offsets */
-enum { FILES = 64, READS_MAX = 16 << 20, PAGE = 4096 };
+enum { FILES = 64, PAGE = 4096 };
 
 struct touched {
 	uint64_t written, read; /* bytes */
@@ -134,7 +135,7 @@ static void record(const struct read_record *record)
 {
 	struct execution *execution = runtime_execution;
 
-	if (execution->reads == READS_MAX)
+	if (execution->reads >= EXECUTION_READS)
 		execution->reads_lost++;
 	else
 		execution->read[execution->reads++] = *record;
@@ -329,11 +330,21 @@ void *recovery_map(struct session_file *file, int fd, uint64_t length, int prote
 	return (void *)(file->base + offset);
 }
 
-bool recovery_unmap(uint64_t start, uint64_t end)
+/* All of a file is mapped anyway. */
+void *recovery_remap(void *address, uint64_t size)
+{
+	const struct place *at = any_place_at((uintptr_t)address);
+
+	if (at && (uintptr_t)address + size <= at->end)
+		return address;
+	errno = ENOMEM;
+	return MAP_FAILED;
+}
+
+bool recovery_unmap(uint64_t start)
 {
 	struct place *at = any_place_at(start);
 
-	(void)end;
 	if (!at)
 		return false;
 	if (at->count && --at->count == 0) {

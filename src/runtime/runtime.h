@@ -178,6 +178,10 @@ HIDDEN bool modules_is_libpmem(const struct frame *frame);
 /* ---- events.c: what interposers say; all are no-ops outside PM ---- */
 
 HIDDEN void event_load(const void *p, size_t size, const struct frame *frame);
+/* The same for text: how far it is read depends on what it says. `n` counts the last byte read. */
+HIDDEN void event_load_text(const char *text, size_t n, const struct frame *frame);
+/* Without any event. */
+HIDDEN size_t plain_length(const char *text);
 /* The bytes are already there: a system call or libc wrote them. */
 HIDDEN void event_stored(void *p, size_t size, const struct frame *frame);
 /* The same by non-temporal stores. */

@@ -378,6 +378,11 @@ static void *map_any(void *address, size_t length, int protection, int flags, in
 	if (files_is_pm(fd, flags))
 		return map_pm(address, length, protection, flags, fd, offset);
 	files_note_unmatched(fd);
+	if (runtime_logs && protection & PROT_WRITE && world_file_of(fd))
+		session_limit(
+			runtime_session, thread_owner(),
+			"an ordinary file was mapped to be written: recoveries do not see what "
+			"was written there; if it is PM, name it with --pm");
 	return map_ordinary(address, length, protection, flags, fd, offset);
 }
 
@@ -440,9 +445,8 @@ PUBLIC int munmap(void *address, size_t length)
 	if (!runtime_session || !in_window(address) || !length || (uintptr_t)address % page)
 		return syscall(SYS_munmap, address, length);
 	if (runtime_recovers)
-		return recovery_unmap((uintptr_t)address, (uintptr_t)address + length)
-			       ? 0
-			       : syscall(SYS_munmap, address, length);
+		return recovery_unmap((uintptr_t)address) ? 0
+							  : syscall(SYS_munmap, address, length);
 	return unmap_pm((uintptr_t)address, (uintptr_t)address + round_up(length));
 }
 
@@ -514,8 +518,9 @@ PUBLIC void *mremap(void *old_address, size_t old_size, size_t new_size, int fla
 	if (flags & MREMAP_FIXED)
 		new_address = va_arg(arguments, void *);
 	va_end(arguments);
-	if (runtime_session && in_window(old_address) && !(flags & MREMAP_FIXED) &&
-	    !runtime_recovers)
+	if (runtime_recovers && in_window(old_address))
+		return recovery_remap(old_address, new_size);
+	if (runtime_session && in_window(old_address) && !(flags & MREMAP_FIXED))
 		return remap_pm((uintptr_t)old_address, round_up(old_size), round_up(new_size),
 				flags);
 	if (runtime_session && in_window(old_address))

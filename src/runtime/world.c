@@ -134,6 +134,7 @@ static struct world_entry *set_entry(const char *path, enum world_kind kind, uin
 
 	if (!entry) {
 		if (world()->entries == WORLD_ENTRIES) {
+			runtime_session->executions.files_lost = 1;
 			session_limit(runtime_session, thread_owner(),
 				      "the program changes too many files to keep them apart");
 			return NULL;
@@ -151,11 +152,11 @@ static const struct world_backing *backing_of(uint32_t file)
 	return &world()->backing[file];
 }
 
-static uint32_t find_file(const char *path)
+static uint32_t find_file(const char *path, uint32_t from)
 {
 	const struct executions *all = &runtime_session->executions;
 
-	for (uint32_t i = 0; i < all->files; i++)
+	for (uint32_t i = from; i < all->files; i++)
 		if (strcmp(all->file[i].path, path) == 0)
 			return i;
 	return WORLD_FILES;
@@ -166,13 +167,28 @@ static void backing_path(int32_t fd, char text[64])
 	REAL(snprintf)(text, 64, "/proc/%d/fd/%d", runtime_session->executions.command, fd);
 }
 
+static bool has_name(uint32_t file)
+{
+	for (uint32_t i = 0; i < world()->entries; i++)
+		if (world()->entry[i].kind == WORLD_FILE && world()->entry[i].file == file)
+			return true;
+	return false;
+}
+
 /* A file of the command's for this one; false if there is none left. */
 static bool take_backing(uint32_t file)
 {
 	struct execution *execution = runtime_execution;
 	uint32_t spare = execution->spare_used;
+	char path[64];
 
+	if (file < WORLD_FILES && backing_of(file)->fd && !backing_of(file)->shared &&
+	    !has_name(file)) { /* of a file that is forgotten */
+		backing_path(backing_of(file)->fd, path);
+		return syscall(SYS_truncate, path, 0) == 0;
+	}
 	if (spare == execution->spares || file == WORLD_FILES) {
+		runtime_session->executions.files_lost = 1;
 		session_limit(runtime_session, thread_owner(),
 			      "the program changes too many files to keep them apart");
 		errno = EMFILE;
@@ -186,17 +202,43 @@ static bool take_backing(uint32_t file)
 	return true;
 }
 
+static bool is_open(uint64_t inode)
+{
+	enum { DESCRIPTORS = 4096 };
+	struct stat status;
+
+	for (int fd = 0; fd < DESCRIPTORS; fd++)
+		if (syscall(SYS_fstat, fd, &status) == 0 && status.st_ino == inode)
+			return true;
+	return false;
+}
+
+/* A file that has no name any more, and that nobody has open, gives its place to another one. */
+static uint32_t find_forgotten(void)
+{
+	const struct executions *all = &runtime_session->executions;
+
+	for (uint32_t i = 0; i < all->files; i++)
+		if (!all->file[i].pm && !all->file[i].existed && !has_name(i) &&
+		    !is_open(backing_of(i)->inode))
+			return i;
+	return WORLD_FILES;
+}
+
 /* Index of a new file, or of the one that was at this path before; WORLD_FILES if there is no room.
  */
 static uint32_t new_file(const char *path, bool existed)
 {
 	struct executions *all = &runtime_session->executions;
-	uint32_t file = find_file(path);
+	uint32_t file = find_file(path, 0);
 
-	if (file < WORLD_FILES && (runtime_recovers || !backing_of(file)->fd))
+	/* One that this execution has already, under whatever name, is another file. */
+	while (file < WORLD_FILES && backing_of(file)->fd)
+		file = find_file(path, file + 1);
+	if (file < WORLD_FILES)
 		return file;
 	if (all->files == WORLD_FILES)
-		return WORLD_FILES;
+		return find_forgotten();
 	file = all->files++;
 	strcpy(all->file[file].path, path);
 	all->file[file].existed = existed && !runtime_recovers;
@@ -325,12 +367,11 @@ static bool can_create_in(const char *path)
 	return syscall(SYS_access, *parent ? parent : "/", W_OK | X_OK) == 0;
 }
 
-static const char *use(uint32_t file, struct world_name *name, const char *otherwise)
+static const char *use(uint32_t file, struct world_name *name)
 {
 	static __thread char unnamed[64];
 	char *text = name ? name->text : unnamed;
 
-	(void)otherwise;
 	backing_path(backing_of(file)->fd, text);
 	if (name) {
 		name->file = file + 1;
@@ -359,7 +400,17 @@ static const char *make(const char *path, struct world_name *name)
 		return "";
 	name->created = true;
 	note_change(WORLD_CREATE, file, path, NULL);
-	return use(file, name, path);
+	return use(file, name);
+}
+
+/* A directory; what is in it is in the tables. */
+static const char *empty_directory(struct world_name *name)
+{
+	static __thread char unnamed[64];
+	char *text = name ? name->text : unnamed;
+
+	backing_path(runtime_session->executions.empty, text);
+	return text;
 }
 
 /* What is not in the tables is as the user has it. */
@@ -381,7 +432,7 @@ static const char *first_time(const char *given, const char *path, enum world_in
 	file = new_file(path, true);
 	if (!copy_into(file, path) || !set_entry(path, WORLD_FILE, file))
 		return "";
-	return use(file, name, path);
+	return use(file, name);
 }
 
 const char *world_path(int directory, const char *given, enum world_intent intent,
@@ -405,11 +456,11 @@ const char *world_path(int directory, const char *given, enum world_intent inten
 	if (!entry)
 		result = first_time(given, path, intent, name);
 	else if (entry->kind == WORLD_FILE)
-		result = own_if_ordinary(entry->file, intent) ? use(entry->file, name, given) : "";
+		result = own_if_ordinary(entry->file, intent) ? use(entry->file, name) : "";
 	else if (entry->kind == WORLD_ABSENT && intent == WORLD_MAKE && can_create_in(path))
 		result = make(path, name);
 	else if (entry->kind == WORLD_DIRECTORY)
-		result = "/"; /* a directory; what is in it is in the tables */
+		result = empty_directory(name);
 	else
 		result = ""; /* which does not exist */
 	unlock(locked);
@@ -566,28 +617,47 @@ void world_note_write(int fd, int64_t offset, const void *bytes, size_t size)
 	log_world(&change, bytes, 0);
 }
 
-/* What is new at the end of the file. */
+static uint64_t hash_bytes(const char *bytes, size_t n)
+{
+	uint64_t hash = n;
+
+	for (size_t i = 0; i < n; i++)
+		hash = (hash ^ (unsigned char)bytes[i]) * 0x100000001b3ull;
+	return hash;
+}
+
+/*
+ * Bytes that were written unseen: the whole of a small file if it has changed, what is new at the
+ * end of a large one. It may be open for writing only.
+ */
 void world_note_content(int fd)
 {
-	enum { PIECE = 1 << 16 };
-	static off_t known[WORLD_FILES];
-	uint32_t file = world_file_of(fd);
+	enum { SMALL = 1 << 16 };
+	static off_t known_size[WORLD_FILES];
+	static uint64_t known[WORLD_FILES];
+	uint32_t file = runtime_logs ? world_file_of(fd) : 0;
 	struct stat status;
-	char piece[PIECE];
+	char piece[SMALL];
+	ssize_t got;
+	off_t at = 0;
+	int reader;
 
-	if (!file || syscall(SYS_fstat, fd, &status) < 0)
+	if (!file || runtime_session->executions.file[file - 1].pm ||
+	    syscall(SYS_fstat, fd, &status) < 0)
 		return;
-	if (status.st_size < known[file - 1])
-		known[file - 1] = 0;
-	while (known[file - 1] < status.st_size) {
-		off_t at = known[file - 1];
-		ssize_t got = syscall(SYS_pread64, fd, piece, sizeof(piece), at);
+	reader = world_open_backing(file - 1);
+	if (status.st_size > SMALL && known_size[file - 1] <= status.st_size)
+		at = known_size[file - 1];
+	while ((got = syscall(SYS_pread64, reader, piece, sizeof(piece), at)) > 0) {
+		uint64_t hash = hash_bytes(piece, got);
 
-		if (got <= 0) /* opened to be written only */
-			break;
-		world_note_write(fd, at, piece, got);
-		known[file - 1] += got;
+		if (status.st_size > SMALL || hash != known[file - 1])
+			world_note_write(fd, at, piece, got);
+		known[file - 1] = hash;
+		at += got;
 	}
+	known_size[file - 1] = status.st_size;
+	syscall(SYS_close, reader);
 }
 
 void world_canonical(const char *path, char *result)
@@ -600,6 +670,21 @@ const char *world_path_of(int fd)
 	uint32_t file = world_file_of(fd);
 
 	return file ? runtime_session->executions.file[file - 1].path : NULL;
+}
+
+bool world_changes(const char *given)
+{
+	char path[PATH_MAX];
+	size_t length;
+
+	if (!runtime_execution || !canonical(AT_FDCWD, given, path))
+		return false;
+	length = strlen(path);
+	for (uint32_t i = 0; i < world()->entries; i++)
+		if (strncmp(world()->entry[i].path, path, length) == 0 &&
+		    world()->entry[i].path[length] == '/')
+			return true;
+	return false;
 }
 
 /* ---- names ---- */
@@ -653,6 +738,40 @@ int world_rename(int from_directory, const char *given_from, int to_directory, c
 	set_entry(to, WORLD_FILE, name.file - 1);
 	unlock(locked);
 	return 0;
+}
+
+static bool is_empty_directory(const char *path)
+{
+	char entries[256];
+	int fd = raw_open(path, O_RDONLY | O_DIRECTORY);
+	long got, more;
+
+	if (fd < 0)
+		return false;
+	got = syscall(SYS_getdents64, fd, entries, sizeof(entries));
+	more = syscall(SYS_getdents64, fd, entries, sizeof(entries));
+	syscall(SYS_close, fd);
+	return got > 0 && got <= 48 && more == 0; /* "." and ".." take 24 bytes each */
+}
+
+int world_rmdir(const char *given, int (*real)(const char *path))
+{
+	char path[PATH_MAX];
+	const struct world_entry *entry;
+	bool locked, ours;
+
+	if (!runtime_execution || !canonical(AT_FDCWD, given, path) || is_outside(path))
+		return real(given);
+	locked = lock();
+	entry = find_entry(path);
+	note_asked(path, entry);
+	ours = entry ? entry->kind == WORLD_DIRECTORY : is_empty_directory(path);
+	if (ours) {
+		note_change(WORLD_UNLINK, 0, path, NULL);
+		set_entry(path, WORLD_ABSENT, 0);
+	}
+	unlock(locked);
+	return ours ? 0 : real(given);
 }
 
 int world_mkdir(int directory, const char *given, mode_t mode)

@@ -16,8 +16,9 @@ enum {
 	EXECUTIONS = 65,
 	EXECUTION_PATH = 512,
 	EXECUTION_RANGES = 256,
+	EXECUTION_READS = 16 << 20,
 	WORLD_ENTRIES = 256,
-	WORLD_FILES = 64,
+	WORLD_FILES = 192,
 };
 
 /* ---- files as an execution sees them ---- */
@@ -30,7 +31,6 @@ struct world_file {
 	char path[EXECUTION_PATH]; /* where it was first met, absolute */
 	bool existed;              /* before the run; then the user's own file has that content */
 	bool pm;                   /* mapped as PM by the run before the crash */
-	bool by_stdio;             /* opened with fopen: writes are seen late */
 };
 
 enum world_kind { WORLD_ABSENT, WORLD_FILE, WORLD_DIRECTORY };
@@ -91,7 +91,6 @@ enum read_flag {
 	READ_UNJUDGED = 2, /* the program asked not to judge it */
 	READ_BULK = 4,     /* a copy, not an access of its own */
 	READ_OUTSIDE = 8,  /* not memory: `line` is the hash of a path, `value` its state */
-	READ_LATE = 16,    /* not the first thing read of its bytes: only for the memo */
 };
 
 /* The first read of some bytes that this execution has not written. */
@@ -151,6 +150,8 @@ struct executions {
 	uint32_t lock;          /* files */
 	int32_t command;        /* process that has the descriptors */
 	uint32_t too_large;     /* a file could not be copied */
+	uint32_t files_lost;    /* there were more files than can be kept apart */
+	int32_t empty;          /* the command's descriptor of an empty directory */
 	uint64_t started_ns;    /* what the clock was, for all recoveries */
 	uint32_t files;
 	struct world_file file[WORLD_FILES];
@@ -165,8 +166,7 @@ struct executions {
 	uint32_t covers;
 	struct view_range checksum[EXECUTION_RANGES];
 	uint32_t ranges_lost, ranges_overlap;
-	uint32_t interest_after; /* the program names regions of interest after the crash */
-	uint64_t roots[64];
+	uint32_t interest_after;     /* the program names regions of interest after the crash */
 	struct execution *execution; /* EXECUTIONS of them */
 };
 

@@ -320,6 +320,68 @@ class Check(TestCase):
         self.check("x", status=1)
         self.only_symptom("aborts")
 
+    def test_other_files(self):
+        self.write("files.c", r"""
+            #include "pm.h"
+            #include <errno.h>
+            #include <sys/stat.h>
+            struct pm { _Alignas(64) _Atomic uint64_t step; };
+            static struct pm *pm;
+            static void done(uint64_t step) { pm->step = step; PERSIST(&pm->step); }
+            static int exists(const char *path) { return access(path, F_OK) == 0; }
+            static void need(int condition) { if (!condition) abort(); }
+            static char *content(const char *path)
+            {
+                static char text[64];
+                FILE *file = fopen(path, "r");
+                memset(text, 0, 64);
+                need(file && (fread(text, 1, 63, file) > 0 || !ferror(file)));
+                fclose(file);
+                return text;
+            }
+            static void put(const char *path, const char *text)
+            {
+                FILE *file = fopen(path, "w");
+                need(file != NULL);
+                fputs(text, file);
+                fclose(file);
+            }
+            int main(int argc, char **argv)
+            {
+                char name[] = "temporary-XXXXXX";
+                struct stat status;
+                uint64_t step;
+                int fd;
+                pm = pm_map(argv);
+                need(!strcmp(content("given"), "as it was") || pm->step >= 4);
+                switch (step = pm->step) {
+                case 0: break;
+                case 1: need(exists("note") || exists("renamed")); break;
+                case 2: need(!exists("note") && !strcmp(content("renamed"), "one")); break;
+                case 3: need(stat("made", &status) == 0 && S_ISDIR(status.st_mode));
+                        need(!strcmp(content("made/inside"), "two")); break;
+                case 4: need(!exists("renamed")); break;
+                case 5: need(!strcmp(content("given"), "changed")); break;
+                }
+                if (step)
+                    return 0;
+                put("note", "one"); done(1);
+                rename("note", "renamed"); done(2);
+                mkdir("made", 0777); put("made/inside", "two"); done(3);
+                unlink("renamed"); done(4);
+                fd = open("given", O_WRONLY | O_TRUNC);
+                need(write(fd, "changed", 7) == 7); close(fd); done(5);
+                fd = mkstemp(name); need(fd >= 0 && exists(name)); close(fd);
+                return 0;
+            }""")
+        self.compile("-O1", "-I", PROGRAMS, "files.c", "-o", "counts")
+        self.write("given", "as it was")
+        before = self.files()
+        self.check()
+        self.assertEqual(self.files(), sorted([*before, "result.json"]))
+        self.assertEqual((self.directory / "given").read_text(), "as it was")
+        self.assertGreater(self.result["stats"]["crash_points"], 10)
+
     def test_sanitizer(self):
         self.write("asan.c", r"""
             #include "pm.h"
