@@ -18,22 +18,25 @@
 #include "drive/engine.h"
 #include "drive/input.h"
 
-enum { TICK_MS = 20, SPARES = 48, GUARD_LEAST = 20, GUARD_EVERY = 100, SHARE_MAX = 100 };
+enum { TICK_MS = 20, SPARES = 128, GUARD_LEAST = 20, GUARD_EVERY = 100, SHARE_MAX = 100 };
 
 /* ---- the run before the crash ---- */
 
+/* As many as descriptors allow, but some there must be. */
 static bool make_spares(struct execution *execution, unsigned count)
 {
-	for (unsigned i = 0; i < count; i++) {
-		struct stat status;
+	enum { LEAST = 8 };
+	struct stat status;
 
-		execution->spare[i] = memfd_create("perdure-file", MFD_CLOEXEC);
-		if (execution->spare[i] < 0 || fstat(execution->spare[i], &status) < 0)
-			return false;
-		execution->spare_inode[i] = status.st_ino;
+	for (execution->spares = 0; execution->spares < count; execution->spares++) {
+		int fd = memfd_create("perdure-file", MFD_CLOEXEC);
+
+		if (fd < 0 || fstat(fd, &status) < 0)
+			break;
+		execution->spare[execution->spares] = fd;
+		execution->spare_inode[execution->spares] = status.st_ino;
 	}
-	execution->spares = count;
-	return true;
+	return execution->spares >= LEAST;
 }
 
 static void use_all_descriptors(void)

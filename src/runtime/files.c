@@ -231,6 +231,8 @@ static struct session_file *find(struct session *session, int fd, const struct s
 	for (uint32_t i = 0; world && i < session->files; i++)
 		if (session->file[i].world == world)
 			return &session->file[i];
+	if (world) /* descriptors of the command's files serve one after the other */
+		return NULL;
 	for (uint32_t i = 0; i < session->files; i++)
 		if (session->file[i].inode == status->st_ino &&
 		    session->file[i].device == status->st_dev && !session->file[i].heap)

@@ -133,6 +133,8 @@ static const char *stdio_path(const char *path, const char *mode, struct world_n
 			 name);
 	if (name->file) {
 		if (name->shared && runtime_session->executions.file[name->file - 1].pm) {
+			/* What stdio reads of it is not seen. */
+			execution_note_input(INPUT_FOREIGN);
 			int fd = REAL(open)(use, O_RDONLY | O_CLOEXEC);
 
 			world_make_own(fd);

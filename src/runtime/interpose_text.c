@@ -166,7 +166,8 @@ SPANS(strcspn);
 	}                                                                                          \
 	struct ignore_semicolon
 
-NUMBERS(long, strtol, (const char *restrict text, char **restrict end, int base), (text, &stop, base));
+NUMBERS(long, strtol, (const char *restrict text, char **restrict end, int base),
+	(text, &stop, base));
 NUMBERS(unsigned long, strtoul, (const char *restrict text, char **restrict end, int base),
 	(text, &stop, base));
 NUMBERS(long long, strtoll, (const char *restrict text, char **restrict end, int base),

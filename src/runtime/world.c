@@ -219,8 +219,8 @@ static uint32_t find_forgotten(void)
 	const struct executions *all = &runtime_session->executions;
 
 	for (uint32_t i = 0; i < all->files; i++)
-		if (!all->file[i].pm && !all->file[i].existed && !has_name(i) &&
-		    !is_open(backing_of(i)->inode))
+		if (!all->file[i].pm && !all->file[i].existed && backing_of(i)->fd &&
+		    !backing_of(i)->shared && !has_name(i) && !is_open(backing_of(i)->inode))
 			return i;
 	return WORLD_FILES;
 }
@@ -235,9 +235,9 @@ static uint32_t new_file(const char *path, bool existed)
 	/* One that this execution has already, under whatever name, is another file. */
 	while (file < WORLD_FILES && backing_of(file)->fd)
 		file = find_file(path, file + 1);
-	if (file < WORLD_FILES)
+	if (file < WORLD_FILES && runtime_execution->spare_used < runtime_execution->spares)
 		return file;
-	if (all->files == WORLD_FILES)
+	if (all->files == WORLD_FILES || runtime_execution->spare_used == runtime_execution->spares)
 		return find_forgotten();
 	file = all->files++;
 	strcpy(all->file[file].path, path);
