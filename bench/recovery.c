@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A hash table in PM with an undo log of one entry: "insert N" inserts, "look KEY" recovers and looks
- * one key up. For crash checking: what does a crash point cost?
+ * A hash table in PM with an undo log of one entry: "insert N" inserts, "look KEY" recovers and
+ * looks one key up. For crash checking: what does a crash point cost?
  */
 #include <fcntl.h>
 #include <stdint.h>

@@ -143,7 +143,7 @@ static void add_limits(struct result *result, const struct session *session)
 				 session->options.tx_only_name[i]);
 			result_limit(result, text);
 		}
-	if (session->images == SESSION_IMAGES)
+	if (session->images == SESSION_IMAGES - EXECUTIONS)
 		result_limit(result, "too many processes: their mappings were not told apart");
 }
 

@@ -29,7 +29,8 @@ static uint32_t free_image(struct session *session)
 	for (uint32_t i = 0; session->images > SESSION_IMAGES / 2 && i < session->images; i++)
 		if (session->image[i].ended && session->image[i].modules_of != i)
 			return i;
-	return session->images < SESSION_IMAGES ? session->images++ : SESSION_IMAGES - 1;
+	return session->images < SESSION_IMAGES - EXECUTIONS ? session->images++
+							     : SESSION_IMAGES - EXECUTIONS - 1;
 }
 
 static uint32_t add_image(struct session *session, int32_t same_modules_as, pid_t pid)
@@ -43,6 +44,16 @@ static uint32_t add_image(struct session *session, int32_t same_modules_as, pid_
 	image->modules_of = same_modules_as < 0 ? index : (uint32_t)same_modules_as;
 	if (locked)
 		spin_unlock(&session->lock);
+	return index;
+}
+
+/* Programs that recoveries start are many: those of one worker share an image, one after another.
+ */
+static uint32_t image_of_recovery(struct session *session, uint32_t number)
+{
+	uint32_t index = SESSION_IMAGES - 1 - number % EXECUTIONS;
+
+	session->image[index] = (struct session_image){ .pid = getpid(), .modules_of = index };
 	return index;
 }
 
@@ -73,9 +84,11 @@ static void after_fork_in_child(void)
 {
 	if (!runtime_session || runtime_is_zygote)
 		return;
-	if (runtime_recovers)
-		execution_note_input(INPUT_PROCESSES);
 	thread_after_fork();
+	if (runtime_recovers) { /* is no image of its own: what it does is not followed */
+		execution_note_input(INPUT_PROCESSES);
+		return;
+	}
 	runtime_pm_end = HEAP_BASE;
 	execution_heap_after_fork();
 	runtime_image = image_of_child(runtime_image, getpid());
@@ -108,12 +121,16 @@ static void attach(const char *path)
 	thread_init();
 	runtime_session = session;
 	checkers_start(session);
-	runtime_image = add_image(session, -1, getpid());
+	runtime_image = execution && atoi(execution) ? image_of_recovery(session, atoi(execution))
+						     : add_image(session, -1, getpid());
 	if (runtime_image > 0)
 		session->lines.concurrent = 1;
 	runtime_involved = modules_any_instrumented();
-	if (execution)
+	if (execution) {
 		execution_join(atoi(execution));
+		if (runtime_recovers)
+			execution_note_input(INPUT_PROGRAMS);
+	}
 	runtime_wants_loads |= session->stream.on;
 	runtime_has_sanitizer = real_exists("__sanitizer_print_stack_trace");
 	if (runtime_involved) {

@@ -326,6 +326,11 @@ void *recovery_map(struct session_file *file, int fd, uint64_t length, int prote
 	at->count++;
 	at->protection |= protection;
 	protect(at);
+	if (!own && runtime_execution->inputs & INPUT_PROGRAMS)
+		session_limit(
+			runtime_session, thread_owner(),
+			"a recovery starts other programs that map PM: these find it as the crash "
+			"left it, whatever the recovery has done before");
 	runtime_execution->mapped_pm = 1;
 	return (void *)(file->base + offset);
 }

@@ -109,7 +109,8 @@ enum execution_input {
 	INPUT_THREADS = 1,
 	INPUT_PROCESSES = 2,
 	INPUT_SOCKETS = 4,
-	INPUT_FOREIGN = 8, /* a prebuilt library reads PM */
+	INPUT_FOREIGN = 8,   /* a prebuilt library reads PM */
+	INPUT_PROGRAMS = 16, /* it has started other programs */
 };
 
 struct execution {
