@@ -105,6 +105,21 @@ static bool await_program(struct engine *engine, struct worker *worker)
 	}
 }
 
+/* A client that did not do its work has tested nothing. False after a message. */
+static bool was_driven(const struct driver *driver)
+{
+	if (!driver->command)
+		return true;
+	if (!driver->started)
+		fprintf(stderr, "perdure: --drive: the program never listened on a socket\n");
+	else if (WIFEXITED(driver->status) && WEXITSTATUS(driver->status))
+		fprintf(stderr, "perdure: --drive: the command ended with status %d\n",
+			WEXITSTATUS(driver->status));
+	else
+		return true;
+	return false;
+}
+
 static bool run_program(struct engine *engine)
 {
 	struct worker *worker = &engine->worker[0];
@@ -119,6 +134,8 @@ static bool run_program(struct engine *engine)
 	driver_start(&worker->driver, engine->check->settings.drive);
 	done = zygote_say(&worker->zygote, ZYGOTE_FORK, 0) && await_program(engine, worker);
 	driver_end(&worker->driver);
+	if (done && !engine->check->budget && !was_driven(&worker->driver))
+		return false;
 	engine->input = input_end(&engine->recorded);
 	worker->execution = own;
 	engine->check->counts.executions++;

@@ -48,7 +48,7 @@ void driver_tick(struct driver *driver, const struct execution *execution, int t
 			become_client(driver->command, execution->stage > 0);
 		driver->done = driver->pid < 0;
 	}
-	if (driver->started && !driver->done && waitpid(driver->pid, NULL, WNOHANG) != 0)
+	if (driver->started && !driver->done && waitpid(driver->pid, &driver->status, WNOHANG) != 0)
 		driver->done = true;
 	if (driver->done && !driver->stopped) {
 		driver->stopped = true;

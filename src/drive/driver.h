@@ -13,6 +13,7 @@ struct driver {
 	int pid;
 	bool started, done, stopped;
 	double stopped_at;
+	int status; /* of the client, as from wait */
 };
 
 void driver_start(struct driver *driver, const char *command);

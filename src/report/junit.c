@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "report/output.h"
+#include "drive/check.h"
 #include "report/source.h"
 
 /* Text for attributes and contents; what XML cannot hold at all becomes "?". */
@@ -52,6 +53,14 @@ static void print_stacks(FILE *out, const struct finding *f)
 			fputs("  ", out);
 			print_place(out, &f->site[s].frame[i]);
 			fputc('\n', out);
+		}
+	}
+	if (f->witness) {
+		fprintf(out, "crash point %u, with the %s values\n", f->witness->crash_number,
+			f->witness->latest ? "newest" : "oldest");
+		if (f->witness->output) {
+			fputs("it printed:\n", out);
+			print_escaped(out, f->witness->output);
 		}
 	}
 	if (f->fix) {

@@ -137,6 +137,8 @@ static void print_relatives(FILE *out, const struct result *result, size_t first
 		fprintf(out, "  also %s: %s, %lu time%s\n", kind_info(other->kind)->name,
 			other->message, other->count, other->count == 1 ? "" : "s");
 		print_stack(out, &other->site[0]);
+		if (other->fix)
+			fprintf(out, "    fix: %s\n", other->fix);
 	}
 	if (more)
 		fprintf(out, "  … and on %u more ways (all are in the JSON report)\n", more);
@@ -258,6 +260,10 @@ static void print_summary(FILE *out, const struct result *result, const struct s
 	if (known)
 		fprintf(out, "perdure: %u finding%s known from the baseline\n", known,
 			known == 1 ? " is" : "s are");
+	if (causes[KIND_CROSS_FAILURE_RACE])
+		fprintf(out,
+			"perdure: hint: a variable that tells recovery what is valid may be read "
+			"at any time if it is atomic, volatile, or declared with perdure_commit_var\n");
 	fprintf(out, "%sperdure: %u finding%s%s", style->place, total, total == 1 ? "" : "s",
 		style->off);
 	for (int kind = 0; kind < KIND_COUNT; kind++)

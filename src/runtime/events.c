@@ -58,7 +58,7 @@ void event_load_text(const char *text, size_t n, const struct frame *frame)
 		event_load(text, n, frame);
 	else if (runtime_involved && in_window(text))
 		for (size_t i = 0; i < n; i++)
-			recovery_load(text + i, 1, 0, frame);
+			recovery_load(text + i, 1, READ_BULK, frame);
 }
 
 static size_t line_rest(const void *p, size_t n)

@@ -92,6 +92,8 @@ HIDDEN void recovery_interest(bool begin);
 /* ---- symptoms.c ---- */
 
 HIDDEN void symptoms_watch(void);
+/* main returns this status. */
+HIDDEN void symptoms_return(int status, const void *main_function);
 /* The program ends with this status. */
 HIDDEN void symptoms_exit(int status, const struct frame *frame);
 

@@ -28,8 +28,13 @@ void foreign_stored(uint64_t address, uint64_t size)
 		plain_copy(copy_of(address), (const void *)address, size);
 }
 
+/* Before a library with transactions makes anything durable it waits for what was flushed. */
 static void note(uint64_t start, uint64_t end, bool *first)
 {
+	if (runtime_thread.changed_files)
+		*first = runtime_thread.changed_files = false;
+	if (*first)
+		log_event(HISTORY_FENCE, 0, runtime_thread.shared->lines.id, 0, 0, 0, NULL);
 	log_event(HISTORY_STORE, HISTORY_FOREIGN | HISTORY_LIBRARY | (*first ? 0 : HISTORY_JOINED),
 		  0, start, end - start, 0, (const void *)start);
 	plain_copy(copy_of(start), (const void *)start, end - start);
@@ -108,5 +113,8 @@ void foreign_compare(void)
 			compare_range(pagemap, range->start, range->end, &first);
 	}
 	syscall(SYS_close, pagemap);
+	if (runtime_thread.releases && !first)
+		log_event(HISTORY_RELEASE, 0, runtime_thread.shared->lines.id, 0, 0, 0, NULL);
+	runtime_thread.releases &= first;
 	thread_leave();
 }

@@ -170,7 +170,10 @@ static int (*program_main)(int, char **, char **);
 
 static int call_main(int argc, char **argv, char **envp)
 {
-	return stack_call_main(program_main, argc, argv, envp);
+	int status = stack_call_main(program_main, argc, argv, envp);
+
+	symptoms_return(status, (const void *)program_main);
+	return status;
 }
 
 PUBLIC int __libc_start_main(int (*main_function)(int, char **, char **), int argc, char **argv,

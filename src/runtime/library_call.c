@@ -413,13 +413,18 @@ static void watch_foreign(const struct library_call *call)
 		execution_note_input(INPUT_FOREIGN);
 }
 
-/* The end of a transaction writes back what the program stored before it lets go of its log. */
-static bool is_commit(const struct library_call *call)
+/*
+ * The end of a transaction writes back what the program stored before it lets go of its log; and
+ * stores that the model tells of are no unknown ones.
+ */
+static bool is_told_first(const struct library_call *call)
 {
-	for (unsigned i = 0; i < call->hook->function->effects; i++)
-		if (effect_at(call, i)->verb == LIBRARY_TX_COMMIT ||
-		    effect_at(call, i)->verb == LIBRARY_TX_END)
+	for (unsigned i = 0; i < call->hook->function->effects; i++) {
+		enum library_verb verb = effect_at(call, i)->verb;
+
+		if (verb == LIBRARY_TX_COMMIT || verb == LIBRARY_TX_END || verb == LIBRARY_STORE)
 			return true;
+	}
 	return false;
 }
 
@@ -469,12 +474,12 @@ void library_after(struct library_call *call)
 	if (call->passive)
 		return;
 	drop_left(&runtime_thread, call->frame);
-	if (runtime_execution && !is_commit(call))
+	if (runtime_execution && !is_told_first(call))
 		watch_foreign(call);
 	perform_waiting(call);
 	for (; call->next < call->hook->function->effects; call->next++)
 		perform(effect_at(call, call->next), call, false);
-	if (runtime_execution && is_commit(call))
+	if (runtime_execution && is_told_first(call))
 		watch_foreign(call);
 	errno = saved_errno;
 }

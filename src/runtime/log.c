@@ -102,15 +102,32 @@ void log_alloc(const void *p, uint64_t size, uint32_t since, const struct frame 
 	thread_leave();
 }
 
+/* A prebuilt library is trusted: what one of its functions does to files is one step. */
+static uint32_t flags_inside(uint32_t flags)
+{
+	struct thread *thread = &runtime_thread;
+	bool inside = thread->calls && thread->call[thread->calls - 1].entry;
+
+	if (!inside)
+		return flags;
+	flags |= thread->changed_files ? HISTORY_JOINED : 0;
+	thread->changed_files = true;
+	return flags;
+}
+
 void log_world(const struct world_change *change, const void *bytes, uint32_t flags)
 {
 	struct event_log *log = &runtime_session->executions.log;
+	struct session_thread *thread = thread_enter();
+	uint32_t stack = thread ? stack_capture(FRAME) : 0;
 	uint64_t size = sizeof(*change) + (bytes ? change->size : 0);
 	uint64_t data = __atomic_fetch_add(&log->bytes, size, __ATOMIC_RELAXED);
 	uint32_t index = __atomic_fetch_add(&log->events, 1, __ATOMIC_RELAXED);
 
 	if (index >= EVENTS_MAX || data + size > BYTES_MAX) {
 		log->full = 1;
+		if (thread)
+			thread_leave();
 		return;
 	}
 	plain_copy(log->data + data, change, sizeof(*change));
@@ -118,8 +135,11 @@ void log_world(const struct world_change *change, const void *bytes, uint32_t fl
 		plain_copy(log->data + data + sizeof(*change), bytes, change->size);
 	log->event[index] = (struct history_event){
 		.kind = HISTORY_WORLD,
-		.flags = flags,
+		.flags = flags_inside(flags),
+		.stack = stack,
 		.size = size,
 		.data = data,
 	};
+	if (thread)
+		thread_leave();
 }

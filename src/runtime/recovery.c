@@ -33,6 +33,7 @@ static bool interesting;
 /* Where files are mapped: those of the image, and those that are this execution's own. */
 static struct place {
 	uint64_t start, end;
+	uint64_t content; /* where the file ends: behind it there is nothing to look at */
 	bool own;
 	uint32_t count; /* of mappings that the program has */
 	int protection;
@@ -201,7 +202,7 @@ void recovery_load(const void *p, uint64_t size, uint32_t flags, const struct fr
 	if (!at || !thread_enter())
 		return;
 	locked = spin_lock(&lock, thread_owner());
-	for (uint64_t line = start & -64ull; line < end && line < at->end; line += 64)
+	for (uint64_t line = start & -64ull; line < end && line < at->content; line += 64)
 		load_line(line, bits(line, start, end), flags, frame);
 	if (locked)
 		spin_unlock(&lock);
@@ -213,7 +214,7 @@ void recovery_stored(const void *p, uint64_t size)
 	uint64_t start = (uintptr_t)p, end = start + size;
 	const struct place *at = runtime_execution->lazy ? place_at(start) : NULL;
 
-	for (uint64_t line = start & -64ull; at && line < end && line < at->end; line += 64)
+	for (uint64_t line = start & -64ull; at && line < end && line < at->content; line += 64)
 		touched_line(line)->written |= bits(line, start, end);
 }
 
@@ -252,22 +253,25 @@ static void fill_in(uint64_t start, uint64_t end)
 }
 
 /* Through a descriptor of our own: a mapping keeps the locks of the one it was made with. */
-static struct place *add_place(const struct session_file *file, uint64_t size)
+static struct place *add_place(const struct session_file *file, uint64_t size, uint64_t wanted)
 {
 	uint64_t start = file->base, offset = start - SESSION_WINDOW;
 	int flags = MAP_NORESERVE | MAP_FIXED, fd = world_open_backing(file->world - 1);
 	bool mapped;
 
-	mapped = fd >= 0 && places < FILES && size &&
-		 syscall(SYS_mmap, start, size, PROT_READ | PROT_WRITE, flags | MAP_PRIVATE, fd,
+	if (wanted < size)
+		wanted = size;
+	mapped = fd >= 0 && places < FILES && wanted &&
+		 syscall(SYS_mmap, start, wanted, PROT_READ | PROT_WRITE, flags | MAP_PRIVATE, fd,
 			 0L) >= 0 &&
-		 syscall(SYS_mmap, IMAGE_BASE + offset, size, PROT_READ, flags | MAP_SHARED, fd,
+		 syscall(SYS_mmap, IMAGE_BASE + offset, wanted, PROT_READ, flags | MAP_SHARED, fd,
 			 0L) >= 0;
 	syscall(SYS_close, fd);
 	if (!mapped)
 		return NULL;
 	fill_in(start, start + size);
-	place[places] = (struct place){ .start = start, .end = start + size };
+	place[places] =
+		(struct place){ .start = start, .end = start + wanted, .content = start + size };
 	return &place[places++];
 }
 
@@ -285,7 +289,8 @@ static struct place *map_own(const struct session_file *file, struct place *at, 
 		return NULL;
 	if (!at)
 		at = &place[places++];
-	*at = (struct place){ file->base, file->base + size, true, at->count, at->protection };
+	*at = (struct place){ file->base, file->base + size, file->base + size,
+			      true,       at->count,         at->protection };
 	return at;
 }
 
@@ -311,18 +316,22 @@ void *recovery_map(struct session_file *file, int fd, uint64_t length, int prote
 	struct place *at = any_place_at(file->base);
 	bool own = !world_is_shared(file->world);
 	struct stat status;
-	uint64_t size;
+	uint64_t size, content;
 
 	status.st_size = length; /* the heap has no descriptor */
 	if (fd >= 0 && syscall(SYS_fstat, fd, &status) < 0)
 		return MAP_FAILED;
-	size = (status.st_size + PAGE - 1) & -(uint64_t)PAGE;
-	if (own && size && (!at || size > at->end - at->start))
+	content = size = (status.st_size + PAGE - 1) & -(uint64_t)PAGE;
+	if (size < offset + length)
+		size = offset + length; /* as far as the file goes; behind that is SIGBUS */
+	if (own && (!at || size > at->end - at->start))
 		at = map_own(file, at, size);
-	else if (!at)
-		at = add_place(file, size);
-	if (!at || offset + length > at->end - at->start)
+	else if (!at || size > at->end - at->start)
+		at = at ? NULL : add_place(file, content, size);
+	if (!at) {
+		errno = ENOMEM;
 		return MAP_FAILED;
+	}
 	at->count++;
 	at->protection |= protection;
 	protect(at);
@@ -367,7 +376,7 @@ ssize_t recovery_read(uint32_t file, int fd, void *bytes, size_t size, off_t off
 	off_t end = lseek(fd, 0, SEEK_END);
 
 	if (slot && !at)
-		at = add_place(slot, (end + PAGE - 1) & -(uint64_t)PAGE);
+		at = add_place(slot, (end + PAGE - 1) & -(uint64_t)PAGE, 0);
 	if (!at || offset < 0)
 		return -1;
 	if (offset >= end)
@@ -394,7 +403,7 @@ void recovery_leave_image(uint32_t file, int own)
 		return;
 	size = (end + PAGE - 1) & -(uint64_t)PAGE;
 	if (!at)
-		at = add_place(slot, size);
+		at = add_place(slot, size, 0);
 	if (!at)
 		return;
 	syscall(SYS_mprotect, at->start, size, PROT_READ | PROT_WRITE);

@@ -73,6 +73,8 @@ struct thread {
 	bool busy;                /* inside a hook: a signal handler's events are not recorded */
 	bool judges;              /* stores are to be shown to judge_store */
 	bool own_store;           /* but not this one, which a library makes for its caller */
+	bool releases;            /* the ranges of a transaction that is over are still protected */
+	bool changed_files;       /* inside of a prebuilt library, whose calls are one step */
 	unsigned calls;
 	struct thread_call call[THREAD_CALLS];
 	struct transactions *transactions; /* null until the first one */
@@ -129,6 +131,8 @@ static inline bool is_followed(const void *p)
 HIDDEN void stack_init(void);
 /* The number of the call stack whose innermost frame is `frame`'s return address. */
 HIDDEN uint32_t stack_capture(const struct frame *frame);
+/* A stack of this function alone: where it is, not what it does. */
+HIDDEN uint32_t stack_of_function(const void *function);
 /* The call stack of what a signal interrupted at this instruction. */
 HIDDEN uint32_t stack_capture_at(uintptr_t pc);
 

@@ -234,6 +234,13 @@ uint32_t stack_capture(const struct frame *frame)
 	return keep(&walk);
 }
 
+uint32_t stack_of_function(const void *function)
+{
+	struct walk walk = { .pc[0] = (uintptr_t)function + 1, .depth = 1 };
+
+	return keep(&walk);
+}
+
 /* Frames are named by return addresses: one behind the instruction. */
 uint32_t stack_capture_at(uintptr_t pc)
 {

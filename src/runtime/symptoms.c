@@ -53,6 +53,14 @@ void symptoms_watch(void)
 
 /* ---- exit ---- */
 
+void symptoms_return(int status, const void *main_function)
+{
+	if (!runtime_recovers || !status || runtime_execution->signal_stack || !thread_enter())
+		return;
+	runtime_execution->signal_stack = stack_of_function(main_function);
+	thread_leave();
+}
+
 void symptoms_exit(int status, const struct frame *frame)
 {
 	struct execution *execution = runtime_execution;

@@ -70,7 +70,10 @@ void event_tx_begin(const void *pool, const struct frame *frame)
 		thread_leave();
 }
 
-/* What the library writes back at the end, if that is not seen; nothing is protected any more. */
+/*
+ * What the library writes back at the end, if that is not seen. Nothing is protected any more, once
+ * its log is gone, which is when its next changes are found.
+ */
 static void log_finish(const struct session_thread *thread, const struct transactions *tx,
 		       bool persists, uint32_t stack)
 {
@@ -83,7 +86,7 @@ static void log_finish(const struct session_thread *thread, const struct transac
 			log_event(HISTORY_PERSIST, 0, thread->lines.id, range->start,
 				  range->end - range->start, stack, NULL);
 	}
-	log_event(HISTORY_RELEASE, 0, thread->lines.id, 0, 0, stack, NULL);
+	runtime_thread.releases = true;
 }
 
 static void finish(struct session_thread *thread, struct transactions *tx, bool commit,
