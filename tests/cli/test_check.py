@@ -214,6 +214,11 @@ class Check(TestCase):
         self.check("parent", status=1, options=[*few, "--timeout", "1"])
         self.only_symptom("waits")
 
+    def test_main_returns_a_bad_status(self):
+        self.check("status", status=1, options=["--bad-exit", "3", "--junit", "junit.xml"])
+        self.assertEqual(self.result["findings"][0]["sites"][0]["function"], "main")
+        self.assertIn("crash point", (self.directory / "junit.xml").read_text())
+
     def test_time_and_chance_are_the_same_for_all(self):
         self.check("sleeps")
         self.assertTrue(self.result["complete"], self.result["limits"])
@@ -437,6 +442,12 @@ class Check(TestCase):
         self.assertEqual(finding["kind"], "cross-failure-race")
         self.run_tool(*words, "./fixed", "pool", port)
         self.assertGreater(self.load()["stats"]["crash_points"], 4)
+        result = self.run_tool("check", "--pm", "pool", "--drive", "exit 5", "./fixed", "pool", port,
+                               status=3)
+        self.assertIn("status 5", result.stderr)
+        result = self.run_tool("check", "--pm", "pool", "--drive", "true", "./counts", "pool",
+                               status=3)
+        self.assertIn("never listened", result.stderr)
 
 
 class Memo(TestCase):
