@@ -123,21 +123,35 @@ static uint32_t add_witness(const struct judging *judging)
 	return ++check->witnesses;
 }
 
+/*
+ * Which occurrence is shown: one that makes a difference, before one that does not; then that of
+ * the first crash, whoever comes first.
+ */
+static bool is_better(const struct judging *judging, const struct raw_finding *known,
+		      const struct raw_finding *finding)
+{
+	const struct check_witness *witness =
+		known->witness ? &judging->engine->check->witness[known->witness - 1] : NULL;
+
+	if (!witness || known->part != finding->part)
+		return !witness || finding->part < known->part;
+	return judging->worker->crash_number + 1 < witness->crash_number;
+}
+
 static void found(void *context, const struct raw_finding *finding)
 {
 	const struct judging *judging = context;
-	struct raw_table *table = &judging->engine->session->raw;
-	uint32_t entry = checkers_report(finding, UINT32_MAX);
+	uint32_t number = checkers_report(finding, UINT32_MAX);
+	struct raw_finding *known = &judging->engine->session->raw.entry[number];
 
-	if (!entry)
+	if (!number || !is_better(judging, known, finding))
 		return;
-	/* One that makes a difference says more than one that does not. */
-	if (table->entry[entry].part && !finding->part) {
-		table->entry[entry].part = 0;
-		table->entry[entry].witness = 0;
-	}
-	if (!table->entry[entry].witness)
-		table->entry[entry].witness = add_witness(judging);
+	known->address = finding->address;
+	known->size = finding->size;
+	known->part = finding->part;
+	known->commit = finding->commit;
+	memcpy(known->suspect, finding->suspect, sizeof(known->suspect));
+	known->witness = add_witness(judging);
 }
 
 static bool is_listed(const struct raw_finding *finding, uint32_t stack)
