@@ -380,6 +380,28 @@ static bool is_ordered(const struct history *history, const struct history_line 
 	return store->settled < commit || of_commit == line->address;
 }
 
+/*
+ * Set while the object was allocated: by its constructor, before the library published it. It is
+ * valid if it can be found at all.
+ */
+static bool is_constructed(struct cross_failure *checker, uint64_t address, uint32_t store)
+{
+	const struct history *history = &checker->session->executions.history;
+	const struct cross_failure_objects *objects = checker->objects;
+
+	if (!objects->used)
+		return false;
+	for (uint32_t i = *find_head(checker->objects, address & -(uint64_t)LINE); i;
+	     i = objects->entry[i].next) {
+		const struct history_event *object = &history->event[objects->entry[i].event];
+
+		if (address >= object->address && address < object->address + object->size &&
+		    store >= object->data && store < objects->entry[i].event)
+			return true;
+	}
+	return false;
+}
+
 static void judge_commit(struct cross_failure *checker, struct cross_failure_run *run,
 			 const struct read_record *record, const struct view_read *read,
 			 uint64_t bytes, found_fn found, void *context)
@@ -407,7 +429,8 @@ static void judge_commit(struct cross_failure *checker, struct cross_failure_run
 			       is_ordered(history, line, part, run->observed[commit].event)))
 			continue;
 		if (part != HISTORY_NEVER && (history->event[event].flags & HISTORY_LIBRARY ||
-					      is_library(checker, history->event[event].stack)))
+					      is_library(checker, history->event[event].stack) ||
+					      is_constructed(checker, record->line + byte, event)))
 			continue;
 		first_bytes(bytes, record->line, &finding);
 		finding.other = part == HISTORY_NEVER ? 0 : history->event[event].stack;

@@ -18,7 +18,8 @@ int world_unlink(int directory, const char *given, int (*real)(const char *path)
 	struct stat status;
 	bool locked;
 
-	if (!runtime_execution || !world_find_path(directory, given, path) || world_is_outside(path))
+	if (!runtime_execution || !world_find_path(directory, given, path) ||
+	    world_is_outside(path))
 		return real(given);
 	locked = world_lock();
 	entry = world_entry_of(path);
@@ -45,7 +46,8 @@ int world_rename(int from_directory, const char *given_from, int to_directory, c
 	bool locked;
 
 	if (!runtime_execution || !world_find_path(from_directory, given_from, from) ||
-	    !world_find_path(to_directory, given_to, to) || world_is_outside(from) || world_is_outside(to))
+	    !world_find_path(to_directory, given_to, to) || world_is_outside(from) ||
+	    world_is_outside(to))
 		return syscall(SYS_renameat, from_directory, given_from, to_directory, given_to);
 	world_path(AT_FDCWD, from, WORLD_CHANGE, &name);
 	if (!name.file) {
@@ -104,7 +106,8 @@ int world_mkdir(int directory, const char *given, mode_t mode)
 	bool locked;
 	int result = -1;
 
-	if (!runtime_execution || !world_find_path(directory, given, path) || world_is_outside(path))
+	if (!runtime_execution || !world_find_path(directory, given, path) ||
+	    world_is_outside(path))
 		return syscall(SYS_mkdirat, directory, given, mode);
 	locked = world_lock();
 	entry = world_entry_of(path);

@@ -156,7 +156,8 @@ void world_backing_path(int32_t fd, char text[64])
 static bool has_name(uint32_t file)
 {
 	for (uint32_t i = 0; i < world_here()->entries; i++)
-		if (world_here()->entry[i].kind == WORLD_FILE && world_here()->entry[i].file == file)
+		if (world_here()->entry[i].kind == WORLD_FILE &&
+		    world_here()->entry[i].file == file)
 			return true;
 	return false;
 }
@@ -206,7 +207,8 @@ static uint32_t find_forgotten(void)
 
 	for (uint32_t i = 0; i < all->files; i++)
 		if (!all->file[i].pm && !all->file[i].existed && world_backing_of(i)->fd &&
-		    !world_backing_of(i)->shared && !has_name(i) && !is_open(world_backing_of(i)->inode))
+		    !world_backing_of(i)->shared && !has_name(i) &&
+		    !is_open(world_backing_of(i)->inode))
 			return i;
 	return WORLD_FILES;
 }
