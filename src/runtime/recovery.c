@@ -246,6 +246,9 @@ static void fill_in(uint64_t start, uint64_t end)
 
 		if (line->address < start || line->address >= end)
 			continue;
+		/* The oldest version is what the image has, but for stores that jumped the queue. */
+		if (!view.latest && !view.history->line[line->line].special)
+			continue;
 		view_versions(view.history, crash, line, &versions);
 		content_of(&versions, view_default(&versions, view.latest), line->address, content);
 		plain_copy((void *)line->address, content, sizeof(content));
