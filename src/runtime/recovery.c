@@ -246,7 +246,8 @@ static void fill_in(uint64_t start, uint64_t end)
 
 		if (line->address < start || line->address >= end)
 			continue;
-		/* The oldest version is what the image has, but for stores that jumped the queue. */
+		/* The oldest version is what the image has, but for stores that jumped the queue.
+		 */
 		if (!view.latest && !view.history->line[line->line].special)
 			continue;
 		view_versions(view.history, crash, line, &versions);
