@@ -121,7 +121,8 @@ void log_world(const struct world_change *change, const void *bytes, uint32_t fl
 	struct session_thread *thread = thread_enter();
 	uint32_t stack = thread ? stack_capture(FRAME) : 0;
 	uint64_t size = sizeof(*change) + (bytes ? change->size : 0);
-	uint64_t data = __atomic_fetch_add(&log->bytes, size, __ATOMIC_RELAXED);
+	/* Behind bytes of any number: aligned, with room for that. */
+	uint64_t data = (__atomic_fetch_add(&log->bytes, size + 7, __ATOMIC_RELAXED) + 7) & ~7ull;
 	uint32_t index = __atomic_fetch_add(&log->events, 1, __ATOMIC_RELAXED);
 
 	if (index >= EVENTS_MAX || data + size > BYTES_MAX) {
