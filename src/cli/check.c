@@ -126,6 +126,14 @@ int command_check(char **words)
 	check.session = session;
 	check.settings = settings_of(&options);
 	if (!check_run(&check, fd) || (options.keep && !keep_files(session))) {
+		if (!check.destroyed)
+			listener_finish(session, options.max_time);
+		return EXIT_CANNOT_WORK;
+	}
+	if (session->executions.too_large) {
+		fprintf(stderr,
+			"perdure: a file that the program opens for writing is too large to be "
+			"copied: it holds more than a quarter of the machine's memory\n");
 		listener_finish(session, options.max_time);
 		return EXIT_CANNOT_WORK;
 	}

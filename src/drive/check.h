@@ -53,6 +53,7 @@ struct check {
 	uint32_t witnesses;
 	const char *budget; /* what ended it early; null: nothing did */
 	bool divergent;     /* a recovery did not do the same again */
+	bool destroyed;     /* one has overwritten the session: nothing in it can be used */
 	uint8_t *was_read;  /* one bit an event of the log: a recovery could have read this store */
 };
 

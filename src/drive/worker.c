@@ -237,6 +237,13 @@ bool worker_hear(struct engine *engine, struct worker *worker)
 			}
 		} else if (message.word == ZYGOTE_ENDED) {
 			worker->end_status = message.value;
+			if (!session_is_sound(engine->session)) {
+				fprintf(stderr,
+					"perdure: a recovery has overwritten Perdure's own memory; "
+					"what was found so far is lost\n");
+				engine->check->destroyed = true;
+				return false;
+			}
 			if (!message.other) {
 				finish_execution(engine, worker, worker->end_status);
 				return true;

@@ -156,6 +156,16 @@ struct session *session_attach(const char *path)
 	return session;
 }
 
+bool session_is_sound(const struct session *session)
+{
+	return memcmp(session->magic, MAGIC, sizeof(MAGIC)) == 0 &&
+	       session->stacks.slot == place(at_stack_slots) &&
+	       session->raw.entry == place(at_raw_entries) &&
+	       session->lines.line == place(at_lines) &&
+	       (!session->executions.on || (session->executions.log.event == place(at_log_events) &&
+					    session->executions.execution == place(at_executions)));
+}
+
 const struct session_file *session_file_at(const struct session *session, uint64_t address)
 {
 	const struct session_file *found = NULL;

@@ -169,6 +169,9 @@ void session_use_executions(struct session *session);
 /* Memory in the session that is never given back, for what is built once; null if it is used up. */
 void *session_allocate(size_t size);
 
+/* Is what never changes still there? A program that writes wildly may have destroyed it. */
+bool session_is_sound(const struct session *session);
+
 /* The PM file whose slot contains the address; null if there is none. */
 const struct session_file *session_file_at(const struct session *session, uint64_t address);
 

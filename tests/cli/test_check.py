@@ -41,6 +41,13 @@ int main(int argc, char **argv)
         if (!strcmp(how, "parent")) { kill(getppid(), SIGKILL); pause(); }
         if (!strcmp(how, "aborts")) { fprintf(stderr, "these are my last words\n"); abort(); }
         if (!strcmp(how, "status")) return 3;
+        if (!strcmp(how, "destroys")) {
+            char line[512]; FILE *maps = fopen("/proc/self/maps", "r");
+            while (fgets(line, sizeof(line), maps))
+                if (strstr(line, "perdure-session"))
+                    memset((void *)strtoul(line, NULL, 16), 0x41, 1 << 20);
+            return 0;
+        }
         if (!strcmp(how, "waits")) pause();
         if (!strcmp(how, "sleeps")) { sleep(1000); srand(time(NULL)); if (rand() % 2 == 0) usleep(rand() % 1000); }
     }
@@ -211,6 +218,7 @@ class Check(TestCase):
         self.check("wild", status=1, options=few)
         self.only_symptom("SIG")
         self.check("orphan", options=few)
+        self.assertIn("overwritten", self.check("destroys", status=3, options=few).stderr)
         self.check("parent", status=1, options=[*few, "--timeout", "1"])
         self.only_symptom("waits")
 
