@@ -149,22 +149,12 @@ static bool is_library(struct cross_failure *checker, uint32_t stack)
 
 /* ---- bytes that are not judged ---- */
 
-static uint64_t bytes_in(uint64_t line, uint64_t start, uint64_t end)
-{
-	unsigned from = start > line ? start - line : 0;
-	unsigned to = end < line + LINE ? end - line : LINE;
-
-	if (start >= line + LINE || end <= line)
-		return 0;
-	return (to == 64 ? ~0ull : (1ull << to) - 1) & ~((1ull << from) - 1);
-}
-
 static uint64_t bytes_of_ranges(const struct view_range *range, uint32_t count, uint64_t line)
 {
 	uint64_t bytes = 0;
 
 	for (uint32_t i = 0; i < count; i++)
-		bytes |= bytes_in(line, range[i].start, range[i].end);
+		bytes |= history_bytes(line, range[i].start, range[i].end);
 	return bytes;
 }
 
@@ -173,7 +163,7 @@ static uint64_t protected_bytes(const struct cross_failure_run *run, uint64_t li
 	uint64_t bytes = 0;
 
 	for (uint32_t i = 0; i < run->protecteds; i++)
-		bytes |= bytes_in(line, run->protected[i].start, run->protected[i].end);
+		bytes |= history_bytes(line, run->protected[i].start, run->protected[i].end);
 	return bytes;
 }
 
@@ -335,8 +325,8 @@ static void observe(struct cross_failure *checker, struct cross_failure_run *run
 	const struct history_line *line = history_find(history, record->line);
 
 	for (uint32_t i = 0; line && i < all->commits; i++) {
-		uint64_t bytes = record->bytes &
-				 bytes_in(record->line, all->commit[i].start, all->commit[i].end);
+		uint64_t bytes = record->bytes & history_bytes(record->line, all->commit[i].start,
+							       all->commit[i].end);
 		uint32_t part;
 
 		if (!bytes)

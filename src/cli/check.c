@@ -12,6 +12,7 @@
 
 #include "cli/analysis.h"
 #include "cli/commands.h"
+#include "drive/image.h"
 #include "drive/listener.h"
 
 enum { DEFAULT_TIMEOUT = 10 };
@@ -55,21 +56,14 @@ static bool keep_file(const struct session *session, uint32_t index)
 	const struct world_file *file = &session->executions.file[index];
 	int from = program->world.backing[index].fd, to;
 	struct stat status;
-	char piece[1 << 16];
-	off_t at = 0;
-	ssize_t got;
+	bool kept;
 
 	to = open(file->path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-	if (to < 0 || fstat(from, &status) < 0 || ftruncate(to, 0) < 0 ||
-	    ftruncate(to, status.st_size) < 0)
+	if (to < 0)
 		return false;
-	while ((at = lseek(from, at, SEEK_DATA)) >= 0) {
-		got = pread(from, piece, sizeof(piece), at);
-		if (got <= 0 || pwrite(to, piece, got, at) != got)
-			break;
-		at += got;
-	}
-	return close(to) == 0;
+	kept = fstat(from, &status) == 0 && ftruncate(to, 0) == 0 &&
+	       ftruncate(to, status.st_size) == 0 && image_copy_file(from, to, status.st_size);
+	return close(to) == 0 && kept;
 }
 
 static bool keep_files(const struct session *session)
@@ -77,7 +71,7 @@ static bool keep_files(const struct session *session)
 	bool kept = true;
 
 	for (uint32_t i = 0; i < session->executions.files; i++) {
-		if (!session->executions.file[i].pm ||
+		if (!session->executions.file[i].pm || session->executions.file[i].path[0] != '/' ||
 		    !session->executions.execution[0].world.backing[i].fd)
 			continue;
 		if (!keep_file(session, i)) {

@@ -375,7 +375,7 @@ static void note_threads(struct engine *engine)
 /* A directory without name and without entries stands for those that the program makes. */
 static int open_empty_directory(void)
 {
-	char path[] = "/tmp/perdure-XXXXXX";
+	char path[] = P_tmpdir "/perdure-XXXXXX";
 	int fd = mkdtemp(path) ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 
 	rmdir(path);
@@ -490,7 +490,7 @@ bool check_run(struct check *check, int session_fd)
 	for (unsigned i = 0; i < engine.workers; i++)
 		driver_end(&engine.worker[i].driver);
 	if (engine.worker)
-		zygotes_end(&engine.worker[0].zygote, 0);
+		zygotes_end();
 	check->was_read = engine.checker.was_read;
 	return done;
 }

@@ -23,7 +23,6 @@ struct check_settings {
 	bool bad_exit[256];
 	bool strict;
 	bool memo;
-	bool keep;
 	bool progress;
 };
 

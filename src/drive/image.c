@@ -79,8 +79,7 @@ static bool copy_range(int from, int to, off_t start, off_t end)
 	return true;
 }
 
-/* Holes stay holes. */
-static bool copy_file(int from, int to, off_t size)
+bool image_copy_file(int from, int to, off_t size)
 {
 	off_t at = 0;
 
@@ -130,7 +129,7 @@ static bool take_original(struct image *image, uint32_t index)
 	if (fd < 0)
 		return false;
 	taken = fstat(fd, &status) == 0 && new_file(image, index) &&
-		set_size(file, status.st_size) && copy_file(fd, file->fd, status.st_size);
+		set_size(file, status.st_size) && image_copy_file(fd, file->fd, status.st_size);
 	close(fd);
 	if (taken)
 		set_entry(image, original->path, WORLD_FILE, index);
@@ -150,20 +149,6 @@ bool image_start(struct image *image, struct session *session, struct execution 
 		if (session->executions.file[i].existed && !take_original(image, i))
 			return false;
 	return true;
-}
-
-void image_end(struct image *image)
-{
-	for (uint32_t i = 0; i < WORLD_FILES; i++) {
-		if (image->file[i].memory)
-			munmap(image->file[i].memory, image->file[i].mapped);
-		if (image->file[i].fd > 0)
-			close(image->file[i].fd);
-	}
-	free(image->protected);
-	free(image->touched);
-	free(image->line);
-	free(image->open);
 }
 
 static bool apply_change(struct image *image, const struct world_change *change)
@@ -396,7 +381,7 @@ static bool copy_whole(struct image *image, uint32_t file)
 	int fd = execution->spare[spare];
 
 	if (spare == execution->spares || ftruncate(fd, image->file[file].size) < 0 ||
-	    !copy_file(image->file[file].fd, fd, image->file[file].size))
+	    !image_copy_file(image->file[file].fd, fd, image->file[file].size))
 		return false;
 	fill_in_versions(image, file, fd);
 	if (ftruncate(fd, image->file[file].size) < 0)
@@ -424,8 +409,8 @@ bool image_prepare(struct image *image)
 		    !copy_whole(image, i))
 			return false;
 	execution->reads = execution->reads_lost = 0;
-	execution->inputs = execution->listening = execution->complete = 0;
-	execution->signal = execution->signal_stack = execution->mapped_pm = 0;
+	execution->inputs = execution->listening = 0;
+	execution->signal = execution->signal_stack = 0;
 	return true;
 }
 

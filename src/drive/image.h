@@ -7,6 +7,8 @@
 #ifndef DRIVE_IMAGE_H
 #define DRIVE_IMAGE_H
 
+#include <sys/types.h>
+
 #include "checkers/cross_failure.h"
 
 struct image_file {
@@ -56,6 +58,7 @@ bool image_was_stored(const struct image *image, const struct read_record *read)
 /* The state of a path as recovery_asked has it, by the hash of the path. */
 uint64_t image_asked(const struct image *image, uint64_t what);
 
-void image_end(struct image *image);
+/* Copies this many bytes of a file into an empty one; holes stay holes. False with errno. */
+bool image_copy_file(int from, int to, off_t size);
 
 #endif

@@ -6,10 +6,9 @@
 #include <stdbool.h>
 
 struct input {
-	int record;   /* what came through a pipe; -1: it is no pipe */
-	int out;      /* to the program */
-	int in;       /* its other end */
-	bool pending; /* bytes that the program's pipe had no room for */
+	int record; /* what came through a pipe; -1: it is no pipe */
+	int out;    /* to the program */
+	int in;     /* its other end */
 	char buffer[4096];
 	unsigned used, sent;
 };

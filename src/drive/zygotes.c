@@ -93,10 +93,8 @@ bool zygotes_start(char **command, struct zygote *zygote, unsigned count)
 	return true;
 }
 
-void zygotes_end(struct zygote *zygote, unsigned count)
+void zygotes_end(void)
 {
-	for (unsigned i = 0; i < count; i++)
-		close(zygote[i].channel);
 	while (target_count_below(getpid())) {
 		target_signal_below(getpid(), SIGKILL);
 		while (waitpid(-1, NULL, WNOHANG) > 0)

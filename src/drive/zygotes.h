@@ -25,7 +25,7 @@ bool zygote_say(const struct zygote *zygote, enum zygote_word word, unsigned exe
 /* The next word, if there is one; waits at most `milliseconds`. 1, 0 for none, -1 if it is gone. */
 int zygote_hear(const struct zygote *zygote, struct zygote_message *message, int milliseconds);
 
-/* Ends zygotes and all below them. */
-void zygotes_end(struct zygote *zygote, unsigned count);
+/* Ends all of them, and all below them. */
+void zygotes_end(void);
 
 #endif

@@ -10,15 +10,6 @@ static uint64_t line_of(uint64_t address)
 	return address & ~(LINE - 1);
 }
 
-static uint64_t bytes_in_line(uint64_t line, uint64_t start, uint64_t end)
-{
-	uint64_t from = start > line ? start - line : 0;
-	uint64_t to = end < line + LINE ? end - line : LINE;
-	uint64_t upper = to == LINE ? ~0ull : (1ull << to) - 1;
-
-	return upper & ~((1ull << from) - 1);
-}
-
 static bool is_loose(const struct history *h, const struct history_part *part)
 {
 	return h->event[part->event].flags & HISTORY_NONTEMPORAL;
@@ -325,7 +316,7 @@ static void cut(struct history *h, struct keyed *list)
 			list[h->parts++].part = (struct history_part){
 				.event = i,
 				.settled = event->flags & HISTORY_FOREIGN ? i : HISTORY_NEVER,
-				.bytes = bytes_in_line(line, at, piece_end(event, at)),
+				.bytes = history_bytes(line, at, piece_end(event, at)),
 			};
 		}
 	}

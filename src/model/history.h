@@ -83,6 +83,17 @@ struct history {
 	void *memory; /* all of the above; the caller frees it */
 };
 
+/* The bytes of [start, end) that lie in this line, one bit each. */
+static inline uint64_t history_bytes(uint64_t line, uint64_t start, uint64_t end)
+{
+	unsigned from = start > line ? start - line : 0;
+	unsigned to = end < line + HISTORY_LINE_SIZE ? end - line : HISTORY_LINE_SIZE;
+
+	if (start >= line + HISTORY_LINE_SIZE || end <= line)
+		return 0;
+	return (to == 64 ? ~0ull : (1ull << to) - 1) & ~((1ull << from) - 1);
+}
+
 /* Builds the history of these events. False if memory could not be had from `allocate`. */
 bool history_build(struct history *history, const struct history_event *event, uint32_t events,
 		   const unsigned char *data, void *(*allocate)(size_t size));

@@ -93,14 +93,6 @@ static struct place *place_at(uint64_t address)
 	return at && !at->own ? at : NULL;
 }
 
-static uint64_t bits(uint64_t line, uint64_t start, uint64_t end)
-{
-	unsigned from = start > line ? start - line : 0;
-	unsigned to = end < line + HISTORY_LINE_SIZE ? end - line : HISTORY_LINE_SIZE;
-
-	return (to == 64 ? ~0ull : (1ull << to) - 1) & ~((1ull << from) - 1);
-}
-
 static struct touched *touched_line(uint64_t line)
 {
 	return &touched[(line - SESSION_WINDOW) / HISTORY_LINE_SIZE];
@@ -203,7 +195,7 @@ void recovery_load(const void *p, uint64_t size, uint32_t flags, const struct fr
 		return;
 	locked = spin_lock(&lock, thread_owner());
 	for (uint64_t line = start & -64ull; line < end && line < at->content; line += 64)
-		load_line(line, bits(line, start, end), flags, frame);
+		load_line(line, history_bytes(line, start, end), flags, frame);
 	if (locked)
 		spin_unlock(&lock);
 	thread_leave();
@@ -215,7 +207,7 @@ void recovery_stored(const void *p, uint64_t size)
 	const struct place *at = runtime_execution->lazy ? place_at(start) : NULL;
 
 	for (uint64_t line = start & -64ull; at && line < end && line < at->content; line += 64)
-		touched_line(line)->written |= bits(line, start, end);
+		touched_line(line)->written |= history_bytes(line, start, end);
 }
 
 void recovery_asked(uint64_t what, uint64_t state)
@@ -344,7 +336,6 @@ void *recovery_map(struct session_file *file, int fd, uint64_t length, int prote
 			runtime_session, thread_owner(),
 			"a recovery starts other programs that map PM: these find it as the crash "
 			"left it, whatever the recovery has done before");
-	runtime_execution->mapped_pm = 1;
 	return (void *)(file->base + offset);
 }
 

@@ -314,10 +314,8 @@ static void *map_pm(void *hint, size_t length, int protection, int flags, int fd
 		start = second ? second->base : start;
 	}
 	result = map_file(start, size, protection, flags, fd, offset);
-	if (runtime_recovers) {
-		runtime_execution->mapped_pm |= result != MAP_FAILED;
+	if (runtime_recovers)
 		return result;
-	}
 	if (result != MAP_FAILED) {
 		exclude(start, start + size, false);
 		replace_others(file, start, start + size);

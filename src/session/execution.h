@@ -133,11 +133,9 @@ struct execution {
 	struct read_record *read;
 	uint32_t inputs; /* bit set of execution_input */
 	uint32_t listening;
-	uint32_t complete; /* the program said that detection is over */
 	uint32_t signal;
 	uint32_t signal_stack;
 	uint64_t signal_address;
-	uint32_t mapped_pm;
 
 	/* Room that the command uses. */
 	struct view_line *line;
