@@ -69,6 +69,34 @@ static bool await_ready(struct zygote *zygote, const char *program)
 	return false;
 }
 
+/* With the tunable behind the user's own; null if it cannot be. */
+static char *add_tunable(const char *tunables)
+{
+	char *text;
+	int length = asprintf(&text, "%s%s%s", tunables ? tunables : "", tunables ? ":" : "",
+			      ZYGOTE_TUNABLE);
+
+	return length < 0 ? NULL : text;
+}
+
+static int start_with_tunable(char **command)
+{
+	const char *old = getenv("GLIBC_TUNABLES");
+	char *before = old ? strdup(old) : NULL, *during = add_tunable(old);
+	int child;
+
+	if (during)
+		setenv("GLIBC_TUNABLES", during, 1);
+	child = target_start(command);
+	if (before)
+		setenv("GLIBC_TUNABLES", before, 1);
+	else
+		unsetenv("GLIBC_TUNABLES");
+	free(before);
+	free(during);
+	return child;
+}
+
 bool zygotes_start(char **command, struct zygote *zygote, unsigned count)
 {
 	int other[ZYGOTES];
@@ -79,7 +107,7 @@ bool zygotes_start(char **command, struct zygote *zygote, unsigned count)
 		fprintf(stderr, "perdure: cannot open sockets: %s\n", strerror(errno));
 		return false;
 	}
-	child = target_start(command);
+	child = start_with_tunable(command);
 	unsetenv("PERDURE_ZYGOTE");
 	for (unsigned i = 0; i < count; i++)
 		close(other[i]);

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -126,6 +127,24 @@ static bool fork_sibling(void)
 	return false;
 }
 
+static void take_tunable_away(void)
+{
+	const char *tunables = getenv("GLIBC_TUNABLES");
+	size_t length = tunables ? plain_length(tunables) : 0, own = sizeof(ZYGOTE_TUNABLE) - 1;
+	char *text;
+
+	if (length < own || REAL(strcmp)(tunables + length - own, ZYGOTE_TUNABLE) != 0)
+		return;
+	if (length == own) {
+		unsetenv("GLIBC_TUNABLES");
+		return;
+	}
+	text = REAL(strndup)(tunables, length - own - 1);
+	if (text)
+		setenv("GLIBC_TUNABLES", text, 1);
+	free(text);
+}
+
 void zygote_serve(void)
 {
 	const char *text = getenv(ZYGOTE_VARIABLE);
@@ -134,6 +153,7 @@ void zygote_serve(void)
 
 	if (!text || !runtime_session)
 		return;
+	take_tunable_away();
 	runtime_is_zygote = true;
 	setpgid(0, 0);
 	for (;;) { /* one zygote a channel, all with the same memory */

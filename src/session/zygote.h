@@ -8,6 +8,12 @@
 
 #include <stdint.h>
 
+/*
+ * The end of the zygote's GLIBC_TUNABLES, which it takes away again before the program can see it:
+ * huge pages for all of the heap but its beginning. Page faults are most of a recovery's time.
+ */
+#define ZYGOTE_TUNABLE "glibc.malloc.hugetlb=1"
+
 enum zygote_word {
 	ZYGOTE_READY,   /* from the zygote, once: is it built with perdure-cc? other: its process */
 	ZYGOTE_FORK,    /* to it: start this execution */
