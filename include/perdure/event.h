@@ -9,7 +9,7 @@
 #ifndef PERDURE_EVENT_H
 #define PERDURE_EVENT_H
 
-#define PERDURE_ABI_VERSION 2
+#define PERDURE_ABI_VERSION 3
 #define PERDURE_NOTE_NAME "Perdure"
 #define PERDURE_NOTE_TYPE 1
 
@@ -70,6 +70,9 @@ enum perdure_fence {
  *   __perdure_flush(p, kind)                         instead of the flush
  *   __perdure_fence(kind)                            before the fence
  *   __perdure_unknown(text, p)                       before an instruction nobody understands
+ *   __perdure_visible(p, descriptor)                 before an atomic or volatile access to any
+ *                                                    memory; p is null for assembly that locks or
+ *                                                    clobbers memory, and both are 0 for a pause
  *
  * Ordinary C functions: __perdure_memcpy, __perdure_memmove, __perdure_memset, with a place as
  * fourth argument.
@@ -83,6 +86,7 @@ enum perdure_fence {
 struct perdure_inline {
 	unsigned char stored;  /* set by any store outside the stack since the last fence */
 	unsigned char pending; /* this thread has flushes or non-temporal stores to complete */
+	unsigned char fibers;  /* this thread must say when others could see what it does */
 };
 
 #endif

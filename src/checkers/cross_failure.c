@@ -106,6 +106,19 @@ static const struct history_event *object_at(struct cross_failure *checker, uint
 	return NULL;
 }
 
+void cross_failure_end(struct cross_failure *checker)
+{
+	if (checker->objects) {
+		free(checker->objects->line);
+		free(checker->objects->head);
+		free(checker->objects->entry);
+		free(checker->objects);
+	}
+	free(checker->was_read);
+	free(checker->stack_kind);
+	*checker = (struct cross_failure){ 0 };
+}
+
 bool cross_failure_start(struct cross_failure *checker, struct session *session)
 {
 	*checker = (struct cross_failure){ .session = session, .judges = true };

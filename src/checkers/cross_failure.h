@@ -44,6 +44,7 @@ struct cross_failure_run {
 	} observed[VIEW_COMMITS];
 };
 
+void cross_failure_end(struct cross_failure *checker);
 bool cross_failure_start(struct cross_failure *checker, struct session *session);
 
 /* Puts the bytes of the read, as this run finds them, through view_read; returns their hash. */

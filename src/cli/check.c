@@ -40,11 +40,14 @@ static struct check_settings settings_of(const struct options *options)
 		.program_timeout = options->timeout,
 		.max_memory = options->max_memory,
 		.max_crash_points = options->max_crash_points,
+		.schedules = options->schedules,
 		.strict = options->strict,
 		.memo = !options->no_memo,
 		.progress = !options->quiet && isatty(STDERR_FILENO),
 	};
 
+	if (!settings.schedules.count && settings.schedules.policy != SCHEDULE_SCRIPT)
+		settings.schedules.count = 1;
 	memcpy(settings.bad_exit, options->bad_exit, sizeof(settings.bad_exit));
 	return settings;
 }

@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -285,6 +286,40 @@ static const char *set_max_crash_points(struct options *options, const char *val
 	return parse_long(value, 1, 1000000000, &options->max_crash_points);
 }
 
+static const char *set_schedule(struct options *options, const char *value)
+{
+	return schedules_parse(&options->schedules, value)
+		       ? NULL
+		       : "must be det, random, pct, all, or script:… from a report";
+}
+
+static const char *set_schedules(struct options *options, const char *value)
+{
+	long count;
+	const char *error = parse_long(value, 1, 1000000000, &count);
+
+	options->schedules.count = count;
+	return error;
+}
+
+static const char *set_seed(struct options *options, const char *value)
+{
+	long seed;
+	const char *error = parse_long(value, 0, LONG_MAX, &seed);
+
+	options->schedules.seed = seed;
+	return error;
+}
+
+static const char *set_preemptions(struct options *options, const char *value)
+{
+	long count;
+	const char *error = parse_long(value, 0, 1000, &count);
+
+	options->schedules.preemptions = count;
+	return error;
+}
+
 static const char *set_strict(struct options *options, const char *value)
 {
 	(void)value;
@@ -369,6 +404,17 @@ static const struct option {
 	  OPTIONS_CHECK },
 	{ "--max-crash-points", "N", set_max_crash_points,
 	  "examine only N crash points, evenly spread", OPTIONS_CHECK },
+	{ "--schedule", "HOW", set_schedule,
+	  "who runs when, of several threads: det (default: they take turns at every "
+	  "synchronisation), random, pct (random priorities), all (for tiny programs), or what a "
+	  "report says",
+	  OPTIONS_CHECK },
+	{ "--schedules", "K", set_schedules, "so many schedules (default: 1; all: all of them)",
+	  OPTIONS_CHECK },
+	{ "--seed", "N", set_seed, "of the first random schedule (default: 0)", OPTIONS_CHECK },
+	{ "--preemptions", "N", set_preemptions,
+	  "--schedule all: a thread that could go on is interrupted at most so often (default: 2)",
+	  OPTIONS_CHECK },
 	{ "--strict-commit", NULL, set_strict,
 	  "report also reads of atomic stores that may be missing", OPTIONS_CHECK },
 	{ "--volatile", "HOW", set_volatile,
@@ -511,7 +557,8 @@ int options_parse(struct options *options, char **words, unsigned command)
 {
 	int at = 0;
 
-	*options = (struct options){ .session.enabled = kinds_default() };
+	*options =
+		(struct options){ .session.enabled = kinds_default(), .schedules.preemptions = 2 };
 	for (; words[at] && words[at][0] == '-' && words[at][1]; at++) {
 		if (strcmp(words[at], "--") == 0) {
 			at++;

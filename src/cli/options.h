@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "drive/schedules.h"
 #include "session/session.h"
 
 enum { OPTIONS_FILES = 64 };
@@ -33,6 +34,7 @@ struct options {
 	char **recover, **checker;
 	const char *drive, *drive_recover;
 	long jobs, max_crash_points; /* 0: as many as there are cores, all */
+	struct schedules schedules;
 	bool bad_exit[256];
 	bool strict, plain_volatile, keep, no_memo;
 };

@@ -547,7 +547,8 @@ static void instruction(struct assembly *a, const struct statement *s, unsigned 
 		if ((effect = add_effect(a, EFFECT_FENCE)))
 			effect->detail = kind;
 	} else if (string_instruction(a, s) || is_one_of(s->mnemonic, harmless)) {
-		;
+		a->pauses |= strcmp(s->mnemonic, "pause") == 0 ||
+			     (s->repeat && strcmp(s->mnemonic, "nop") == 0);
 	} else if (is_plain(s->mnemonic)) {
 		plain_instruction(a, s);
 	} else {

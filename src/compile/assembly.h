@@ -51,6 +51,7 @@ struct assembly {
 	bool clobbers_memory;
 	bool client_request; /* Valgrind's magic sequence */
 	bool has_label;
+	bool pauses; /* waits for another thread */
 };
 
 /* Parses LLVM's form of a template and its constraints. */

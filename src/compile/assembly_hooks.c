@@ -239,6 +239,10 @@ void instrument_assembly(struct instrumenter *in, LLVMValueRef call)
 		LLVMAddCallSiteAttribute(call, LLVMAttributeFunctionIndex,
 					 LLVMCreateEnumAttribute(in->context, kind, 0));
 	}
+	if (a.pauses || a.locked || a.clobbers_memory) {
+		instrument_before(in, call);
+		helper_visible(in, NULL, a.pauses ? 0 : PERDURE_ASM | (a.locked ? PERDURE_RMW : 0));
+	}
 	if (a.locked) {
 		instrument_before(in, call);
 		helper_locked(in);

@@ -419,6 +419,29 @@ void helper_locked(struct instrumenter *in)
 	call_helper(in, function, NULL, 0);
 }
 
+void helper_visible(struct instrumenter *in, LLVMValueRef pointer, uint32_t descriptor)
+{
+	LLVMTypeRef types[2] = { in->pointer, in->i32 };
+	LLVMValueRef arguments[2] = { pointer ? pointer : LLVMConstNull(in->pointer),
+				      constant32(in, descriptor) };
+	struct helper helper;
+	LLVMValueRef function =
+		begin_helper(in, &helper, "__perdure.visible", in->void_type, types, 2);
+
+	if (!function) {
+		LLVMValueRef member = inline_member(in, offsetof(struct perdure_inline, fibers));
+		LLVMValueRef fibers = LLVMBuildLoad2(in->builder, in->i8, member, "");
+		LLVMValueRef hook[2] = { LLVMGetParam(helper.function, 0),
+					 LLVMGetParam(helper.function, 1) };
+
+		branch_on(in, &helper, LLVMBuildIsNotNull(in->builder, fibers, ""));
+		call_hook(in, "__perdure_visible", hook, 2);
+		to_other(in, &helper);
+		function = end_helper(in, &helper);
+	}
+	call_helper(in, function, arguments, 2);
+}
+
 void helper_stored(struct instrumenter *in)
 {
 	LLVMValueRef member = inline_member(in, offsetof(struct perdure_inline, stored));

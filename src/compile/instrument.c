@@ -86,6 +86,19 @@ static uint32_t access_flags(struct instrumenter *in, LLVMValueRef instruction)
 	return flags;
 }
 
+/* Before hooks for PM, so that the event follows what the hook lets others do. */
+static void tell_visible(struct instrumenter *in, const struct access *access)
+{
+	uint64_t size =
+		LLVMIsAConstantInt(access->size) ? LLVMConstIntGetZExtValue(access->size) : 0;
+
+	if (!(access->flags & (PERDURE_ATOMIC | PERDURE_VOLATILE | PERDURE_RMW)))
+		return;
+	instrument_before(in, access->instruction);
+	helper_visible(in, access->pointer,
+		       access->flags | (size <= PERDURE_SIZE_MASK ? (uint32_t)size : 0));
+}
+
 static void instrument_load(struct instrumenter *in, LLVMValueRef load)
 {
 	LLVMValueRef pointer = LLVMGetOperand(load, 0);
@@ -96,10 +109,10 @@ static void instrument_load(struct instrumenter *in, LLVMValueRef load)
 		.size = access_size(in, LLVMTypeOf(load)),
 	};
 
-	if (access_is_ordinary(access.base))
-		return;
 	access.flags = access_flags(in, load);
-	helper_load(in, &access);
+	tell_visible(in, &access);
+	if (!access_is_ordinary(access.base))
+		helper_load(in, &access);
 }
 
 /* What the runtime can store itself, in one step with the event. */
@@ -136,13 +149,14 @@ static void instrument_store(struct instrumenter *in, LLVMValueRef store)
 	};
 	bool exchange = LLVMGetOrdering(store) == LLVMAtomicOrderingSequentiallyConsistent;
 
+	access.flags = access_flags(in, store) | (exchange ? PERDURE_RMW : 0);
+	tell_visible(in, &access);
 	if (exchange) { /* compiled to xchg: a locked instruction */
 		instrument_before(in, store);
 		helper_locked(in);
 	}
 	if (access_is_ordinary(access.base))
 		return;
-	access.flags = access_flags(in, store) | (exchange ? PERDURE_RMW : 0);
 	if (is_simple(in, LLVMTypeOf(value)) && !exchange)
 		helper_store(in, &access, value);
 	else
@@ -162,6 +176,7 @@ static void instrument_rmw(struct instrumenter *in, LLVMValueRef rmw)
 		.flags = PERDURE_RMW | order_flags(LLVMGetOrdering(rmw)),
 	};
 
+	tell_visible(in, &access);
 	instrument_before(in, rmw);
 	helper_locked(in);
 	if (access_is_ordinary(access.base))
@@ -182,6 +197,7 @@ static void instrument_compare_exchange(struct instrumenter *in, LLVMValueRef ex
 	};
 	LLVMValueRef done;
 
+	tell_visible(in, &access);
 	instrument_before(in, exchange);
 	helper_locked(in);
 	if (access_is_ordinary(access.base))
@@ -249,6 +265,7 @@ static bool instrument_atomic_call(struct instrumenter *in, LLVMValueRef call, c
 			 (is_load ? 0 : PERDURE_RMW) |
 			 (strncmp(operation, "compare", 7) == 0 ? PERDURE_IF_CHANGED : 0),
 	};
+	tell_visible(in, &access);
 	if (!is_load) {
 		instrument_before(in, call);
 		helper_locked(in);

@@ -89,6 +89,8 @@ void helper_fence(struct instrumenter *in, enum perdure_fence kind);
 void helper_locked(struct instrumenter *in);
 /* In place of llvm.memcpy, llvm.memmove, llvm.memset of large or unknown size; erases it. */
 void helper_bulk(struct instrumenter *in, LLVMValueRef call, const char *runtime_function);
+/* Other threads could see this; a hook if they are fibers. `pointer` may be null. */
+void helper_visible(struct instrumenter *in, LLVMValueRef pointer, uint32_t descriptor);
 void helper_unknown(struct instrumenter *in, const char *text, LLVMValueRef pointer);
 /* Sets the flag that a store outside the stack happened. */
 void helper_stored(struct instrumenter *in);

@@ -385,6 +385,9 @@ void instrument_intrinsic(struct instrumenter *in, LLVMValueRef call)
 		bulk(in, call, "__perdure_memmove");
 	else if (starts(name, "llvm.memset"))
 		bulk(in, call, "__perdure_memset");
-	else if (!masked_intrinsic(in, call, name) && !x86_intrinsic(in, call, name))
+	else if (strcmp(name, "llvm.x86.sse2.pause") == 0) {
+		instrument_before(in, call);
+		helper_visible(in, NULL, 0);
+	} else if (!masked_intrinsic(in, call, name) && !x86_intrinsic(in, call, name))
 		unknown(in, call, name);
 }

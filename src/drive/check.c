@@ -84,7 +84,8 @@ static bool await_program(struct engine *engine, struct worker *worker)
 		if (heard && message.word == ZYGOTE_REAPED)
 			return true;
 		driver_tick(&worker->driver, worker->execution, worker->pid);
-		input_tick(&engine->recorded);
+		if (engine->runs == 1)
+			input_tick(&engine->recorded);
 		if (!check->budget && target_interrupted()) {
 			check->budget = target_interrupted();
 			if (strcmp(check->budget, "Ctrl-C") != 0)
@@ -123,21 +124,28 @@ static bool was_driven(const struct driver *driver)
 static bool run_program(struct engine *engine)
 {
 	struct worker *worker = &engine->worker[0];
-	struct execution *execution = &engine->session->executions.execution[0];
+	struct executions *all = &engine->session->executions;
+	struct execution *execution = &all->execution[0];
 	struct execution *own = worker->execution;
-	bool done;
+	struct zygote own_zygote = worker->zygote;
+	bool done, shown;
 
 	execution->stage = 0;
-	execution->output = execution->errors = -1;
-	execution->input = input_start(&engine->recorded);
+	/* What it prints is shown once, and what it is given is the same each time. */
+	shown = engine->check->settings.schedules.done == 1 && !all->schedule.measure;
+	execution->output = execution->errors = shown ? -1 : engine->nowhere;
+	execution->input = engine->runs == 1 ? input_start(&engine->recorded) : engine->input;
 	worker->execution = execution;
+	worker->zygote = engine->program;
 	driver_start(&worker->driver, engine->check->settings.drive);
 	done = zygote_say(&worker->zygote, ZYGOTE_FORK, 0) && await_program(engine, worker);
 	driver_end(&worker->driver);
 	if (done && !engine->check->budget && !was_driven(&worker->driver))
 		return false;
-	engine->input = input_end(&engine->recorded);
+	if (engine->runs == 1)
+		engine->input = input_end(&engine->recorded);
 	worker->execution = own;
+	worker->zygote = own_zygote;
 	engine->check->counts.executions++;
 	if (!done && !engine->check->budget)
 		fprintf(stderr, "perdure: the program could not be started\n");
@@ -152,9 +160,10 @@ static bool choose_crashes(struct engine *engine)
 	const struct history *history = &engine->session->executions.history;
 	uint32_t wanted = engine->check->settings.max_crash_points;
 
-	engine->check->counts.crash_points = history->crashes;
+	engine->check->counts.crash_points += history->crashes;
 	if (!wanted || wanted > history->crashes)
 		wanted = history->crashes;
+	free(engine->crash);
 	engine->crash = calloc(wanted + 1ul, sizeof(*engine->crash));
 	if (!engine->crash)
 		return false;
@@ -163,7 +172,9 @@ static bool choose_crashes(struct engine *engine)
 			history->crash[wanted == 1 ? history->crashes - 1
 						   : (uint64_t)i * (history->crashes - 1) /
 							     (wanted - 1)];
-	engine->crashes = engine->check->counts.crash_points_chosen = wanted;
+	engine->crashes = wanted;
+	engine->next_crash = 0;
+	engine->check->counts.crash_points_chosen += wanted;
 	engine->share = wanted / engine->workers / 4;
 	engine->share = engine->share < 1           ? 1
 			: engine->share > SHARE_MAX ? SHARE_MAX
@@ -184,7 +195,7 @@ static bool build_history(struct engine *engine)
 	struct executions *all = &engine->session->executions;
 	struct event_log *log = &all->log;
 
-	engine->check->counts.events = log->events;
+	engine->check->counts.events += log->events;
 	if (log->full)
 		session_limit(engine->session, UINT32_MAX,
 			      "the program made too many events: the rest was left out");
@@ -338,12 +349,34 @@ static bool start_workers(struct engine *engine)
 		execution->strict = settings->strict;
 		execution->input = engine->input;
 		execution->output = execution->errors = worker->output;
-		if (worker->output < 0 || !make_spares(execution, SPARES) ||
-		    !image_start(&worker->image, engine->session, execution)) {
+		if (worker->output < 0 || !make_spares(execution, SPARES)) {
 			fprintf(stderr, "perdure: cannot prepare recoveries: %s\n",
 				strerror(errno));
 			return false;
 		}
+	}
+	engine->ready = true;
+	return true;
+}
+
+/* Each worker begins before the first event of this run. */
+static bool start_images(struct engine *engine)
+{
+	for (unsigned i = 0; i < engine->workers; i++) {
+		struct worker *worker = &engine->worker[i];
+
+		image_end(&worker->image);
+		if (!image_start(&worker->image, engine->session, worker->execution)) {
+			fprintf(stderr, "perdure: cannot prepare recoveries: %s\n",
+				strerror(errno));
+			return false;
+		}
+		for (unsigned p = 0; p < 2; p++) {
+			path_cut(&worker->path[p], 0);
+			worker->path[p].changes = 0;
+		}
+		worker->share_next = worker->share_end = 0;
+		worker->has_crash = false;
 	}
 	return true;
 }
@@ -363,10 +396,13 @@ static void note_threads(struct engine *engine)
 	uint32_t inputs = engine->session->executions.execution[0].inputs;
 
 	if (inputs & INPUT_THREADS) {
-		session_limit(
-			engine->session, UINT32_MAX,
-			"the program has several threads, and ran natively: what recoveries read "
-			"was not judged, only how they end");
+		char text[320];
+
+		snprintf(text, sizeof(text),
+			 "the program has several threads, and ran natively (%s): what recoveries "
+			 "read was not judged, only how they end",
+			 engine->session->executions.native_threads);
+		session_limit(engine->session, UINT32_MAX, text);
 		engine->checker.judges = false;
 		judge_give_up_memo(engine, "with several threads, each recovery was run");
 	}
@@ -394,6 +430,7 @@ static bool prepare(struct engine *engine, int session_fd)
 	clock_gettime(CLOCK_REALTIME, &now);
 	all->started_ns = now.tv_sec * 1000000000ull + now.tv_nsec;
 	all->empty = open_empty_directory();
+	engine->nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
 	engine->workers = count_workers(&check->settings);
 	engine->worker = calloc(engine->workers, sizeof(*engine->worker));
 	if (!engine->worker || !make_spares(&all->execution[0], WORLD_FILES)) {
@@ -403,31 +440,12 @@ static bool prepare(struct engine *engine, int session_fd)
 	if (!target_prepare(session_fd, engine->session->options.heap) ||
 	    !zygotes_start(check->settings.command, zygote, engine->workers))
 		return false;
+	engine->program = zygote[0];
 	for (unsigned i = 0; i < engine->workers; i++) {
 		engine->worker[i].zygote = zygote[i];
 		engine->worker[i].number = i + 1;
 		engine->worker[i].execution = &all->execution[i + 1];
 	}
-	return true;
-}
-
-static bool check_all(struct engine *engine, int session_fd)
-{
-	struct check *check = engine->check;
-
-	if (!prepare(engine, session_fd) || !run_program(engine))
-		return false;
-	if (!engine->session->pm_mapped || check->budget || engine->session->executions.too_large)
-		return true; /* nothing to crash, or no time for it */
-	if (!build_history(engine) || !start_workers(engine))
-		return false;
-	note_threads(engine);
-	if (!explore(engine))
-		return false;
-	if (engine->session->executions.ranges_lost)
-		session_limit(
-			engine->session, UINT32_MAX,
-			"more commit variables or ranges than can be kept: some were left out");
 	return true;
 }
 
@@ -445,34 +463,127 @@ static void mark_stack(uint8_t **set, uint32_t *room, uint32_t stack)
 	(*set)[stack / 8] |= 1 << stack % 8;
 }
 
-void check_classify_lost(const struct check *check)
-{
-	const struct history *history = &check->session->executions.history;
-	struct raw_table *raw = &check->session->raw;
-	bool wanted = check->session->options.enabled & 1u << KIND_TRANSIENT_DATA;
-	uint8_t *read = NULL;
-	uint32_t room = 0;
+/* ---- schedules ---- */
 
-	/* Nothing is known of what recoveries read if they are not followed, or read nothing. */
-	if (!check->was_read || check->counts.vacuous == check->counts.recoveries)
-		return;
+/* What the run before has left; findings stay. */
+static void forget_run(struct engine *engine)
+{
+	struct executions *all = &engine->session->executions;
+	struct execution *program = &all->execution[0];
+
+	session_judge_rest(engine->session);
+	session_end_threads(engine->session);
+	session_reset_allocations();
+	all->log.events = all->log.full = 0;
+	all->log.bytes = 0;
+	all->commits = all->covers = all->checksums = 0;
+	all->interest_after = 0;
+	for (uint32_t i = 0; i < program->spare_used; i++)
+		if (ftruncate(program->spare[i], 0) < 0)
+			abort();
+	program->world = (struct world){ 0 };
+	program->spare_used = program->inputs = program->listening = 0;
+	program->deadlocked = 0;
+	cross_failure_end(&engine->checker);
+	if (engine->memo)
+		memo_free(engine->memo);
+	engine->memo = engine->check->settings.memo ? memo_new() : NULL;
+}
+
+/* Only what ran before the crash can be read after it. */
+static void note_reads(struct engine *engine)
+{
+	const struct history *history = &engine->session->executions.history;
+	const uint8_t *was_read = engine->checker.was_read;
+	struct check *check = engine->check;
+
 	for (uint32_t i = 0; i < history->parts; i++) {
 		uint32_t event = history->part[i].event;
 
 		if (history->part[i].settled == HISTORY_NEVER &&
-		    check->was_read[event / 8] >> event % 8 & 1)
-			mark_stack(&read, &room, history->event[event].stack);
+		    was_read[event / 8] >> event % 8 & 1)
+			mark_stack(&check->read, &check->read_room, history->event[event].stack);
 	}
+	check->follows_reads = true;
+}
+
+static bool examine(struct engine *engine)
+{
+	if (!build_history(engine) || (!engine->ready && !start_workers(engine)) ||
+	    !start_images(engine))
+		return false;
+	note_threads(engine);
+	if (!explore(engine))
+		return false;
+	note_reads(engine);
+	return true;
+}
+
+static void note_schedules(const struct engine *engine)
+{
+	const struct schedules *schedules = &engine->check->settings.schedules;
+	char text[160];
+
+	if (engine->session->executions.schedule.choices_lost)
+		session_limit(engine->session, UINT32_MAX,
+			      "--schedule all: a run has so many points where threads could "
+			      "switch that only the first million was varied");
+	if (schedules->policy != SCHEDULE_SCRIPT || schedules->replay || schedules->exhausted)
+		return;
+	snprintf(text, sizeof(text),
+		 "--schedule all: %u schedules were examined, and there are more", schedules->done);
+	session_limit(engine->session, UINT32_MAX, text);
+}
+
+static bool check_all(struct engine *engine, int session_fd)
+{
+	struct check *check = engine->check;
+	struct schedules *schedules = &check->settings.schedules;
+	struct schedule_settings *settings = &engine->session->executions.schedule;
+
+	if (!prepare(engine, session_fd))
+		return false;
+	while (!check->budget && schedules_next(schedules, settings)) {
+		if (engine->runs++)
+			forget_run(engine);
+		if (!run_program(engine))
+			return false;
+		if (!engine->session->pm_mapped || check->budget ||
+		    engine->session->executions.too_large)
+			break; /* nothing to crash, or no time for it */
+		if (settings->measure)
+			continue;
+		engine->schedule = 0; /* nobody has asked for its text yet */
+		if (!examine(engine))
+			return false;
+		check->counts.schedules++;
+	}
+	note_schedules(engine);
+	if (engine->session->executions.ranges_lost)
+		session_limit(
+			engine->session, UINT32_MAX,
+			"more commit variables or ranges than can be kept: some were left out");
+	return true;
+}
+
+void check_classify_lost(const struct check *check)
+{
+	struct raw_table *raw = &check->session->raw;
+	bool wanted = check->session->options.enabled & 1u << KIND_TRANSIENT_DATA;
+
+	/* Nothing is known of what recoveries read if they are not followed, or read nothing. */
+	if (!check->follows_reads || check->counts.vacuous == check->counts.recoveries)
+		return;
 	for (uint32_t i = 1; i <= raw->entries; i++) {
 		struct raw_finding *entry = &raw->entry[i];
+		uint32_t stack = entry->stack;
 
 		if (entry->kind != KIND_MISSING_FLUSH ||
-		    (entry->stack / 8 < room && read[entry->stack / 8] >> entry->stack % 8 & 1))
+		    (stack / 8 < check->read_room && check->read[stack / 8] >> stack % 8 & 1))
 			continue;
 		entry->kind = KIND_TRANSIENT_DATA;
 		entry->count = wanted ? entry->count : 0;
 	}
-	free(read);
 }
 
 bool check_run(struct check *check, int session_fd)
@@ -491,6 +602,5 @@ bool check_run(struct check *check, int session_fd)
 		driver_end(&engine.worker[i].driver);
 	if (engine.worker)
 		zygotes_end();
-	check->was_read = engine.checker.was_read;
 	return done;
 }

@@ -6,6 +6,7 @@
 #ifndef DRIVE_CHECK_H
 #define DRIVE_CHECK_H
 
+#include "drive/schedules.h"
 #include "drive/target.h"
 #include "session/session.h"
 
@@ -19,7 +20,8 @@ struct check_settings {
 	long timeout;         /* CPU seconds of a recovery */
 	long program_timeout; /* of the run before the crash; 0: none */
 	long max_memory;
-	uint32_t max_crash_points; /* 0: all */
+	uint32_t max_crash_points;  /* 0: all */
+	struct schedules schedules; /* of the program's threads */
 	bool bad_exit[256];
 	bool strict;
 	bool memo;
@@ -31,6 +33,8 @@ struct check_witness {
 	uint32_t crash_event;
 	uint32_t crash_number; /* 1, 2, … */
 	uint32_t crash_stack;  /* where the program was */
+	uint32_t crash_points; /* of its schedule that were examined */
+	uint32_t schedule;     /* index + 1 of its text; 0: there was no choice */
 	bool latest;
 	uint32_t choices;
 	uint8_t taken[VIEW_CHOICES];
@@ -40,7 +44,8 @@ struct check_witness {
 
 struct check_counts {
 	uint64_t executions, memo_hits, guard_executions, vacuous, events, recoveries;
-	uint32_t crash_points, crash_points_chosen, crash_points_done;
+	uint64_t crash_points, crash_points_chosen, crash_points_done; /* of all schedules */
+	uint32_t schedules;
 };
 
 struct check {
@@ -53,7 +58,11 @@ struct check {
 	const char *budget; /* what ended it early; null: nothing did */
 	bool divergent;     /* a recovery did not do the same again */
 	bool destroyed;     /* one has overwritten the session: nothing in it can be used */
-	uint8_t *was_read;  /* one bit an event of the log: a recovery could have read this store */
+	char **schedule;    /* those that witnesses are of, see schedules_describe */
+	uint32_t schedules;
+	uint8_t *read; /* one bit a call stack: a recovery could have read a store made there … */
+	uint32_t read_room; /* … in so many bytes */
+	bool follows_reads; /* otherwise nothing is known of what recoveries read */
 };
 
 /*

@@ -60,7 +60,12 @@ struct engine {
 	struct memo *memo; /* null: off */
 	uint32_t *crash;   /* events before which it crashes */
 	uint32_t crashes, next_crash;
-	uint32_t share;        /* how many a worker takes at a time */
+	uint32_t share;    /* how many a worker takes at a time */
+	struct zygote program; /* the run before the crash is a fork of this */
+	unsigned runs;     /* of the program */
+	uint32_t schedule; /* that of the last run, among those of the check; 0: not there */
+	bool ready;        /* workers can start recoveries */
+	int nowhere;
 	struct input recorded; /* standard input of the run before the crash … */
 	int input;             /* … and what recoveries get for it */
 	double started;

@@ -136,6 +136,23 @@ static bool take_original(struct image *image, uint32_t index)
 	return taken;
 }
 
+void image_end(struct image *image)
+{
+	for (uint32_t i = 0; i < WORLD_FILES; i++) {
+		struct image_file *file = &image->file[i];
+
+		if (file->memory)
+			munmap(file->memory, file->mapped);
+		if (file->fd > 0)
+			close(file->fd);
+	}
+	free(image->line);
+	free(image->open);
+	free(image->touched);
+	free(image->protected);
+	*image = (struct image){ 0 };
+}
+
 bool image_start(struct image *image, struct session *session, struct execution *execution)
 {
 	const struct history *history = &session->executions.history;

@@ -43,6 +43,9 @@ struct image {
 /* Before the first event. False with errno if there is no memory, or no room for copies. */
 bool image_start(struct image *image, struct session *session, struct execution *execution);
 
+/* Gives everything back; nothing happens if it was never started. */
+void image_end(struct image *image);
+
 /* Rolls on to a later crash, and fills in execution->crash. */
 bool image_advance(struct image *image, uint32_t crash);
 

@@ -93,6 +93,21 @@ static uint32_t stack_of_crash(const struct history *history, uint32_t crash)
 	return 0;
 }
 
+/* The text of the schedule that is under examination, made when it is first asked for. */
+static uint32_t schedule_of(struct engine *engine)
+{
+	struct check *check = engine->check;
+
+	if (engine->schedule || !engine->session->executions.schedule.points)
+		return engine->schedule;
+	check->schedule = realloc(check->schedule, (check->schedules + 1ul) * sizeof(char *));
+	if (!check->schedule)
+		abort();
+	check->schedule[check->schedules] = schedules_describe(
+		&check->settings.schedules, &engine->session->executions.schedule);
+	return engine->schedule = ++check->schedules;
+}
+
 static uint32_t add_witness(const struct judging *judging)
 {
 	struct check *check = judging->engine->check;
@@ -108,8 +123,10 @@ static uint32_t add_witness(const struct judging *judging)
 	*witness = (struct check_witness){
 		.crash_event = worker->image.crash,
 		.crash_number = worker->crash_number + 1,
+		.crash_points = judging->engine->crashes,
 		.crash_stack = stack_of_crash(&judging->engine->session->executions.history,
 					      worker->image.crash),
+		.schedule = schedule_of(judging->engine),
 		.latest = judging->task->latest,
 		.choices = choices < VIEW_CHOICES ? choices : VIEW_CHOICES,
 	};
@@ -135,7 +152,8 @@ static bool is_better(const struct judging *judging, const struct raw_finding *k
 
 	if (!witness || known->part != finding->part)
 		return !witness || finding->part < known->part;
-	return judging->worker->crash_number + 1 < witness->crash_number;
+	return witness->schedule == schedule_of(judging->engine) &&
+	       judging->worker->crash_number + 1 < witness->crash_number;
 }
 
 static void found(void *context, const struct raw_finding *finding)

@@ -21,7 +21,7 @@ void progress_show(struct progress *progress, const struct check *check)
 	passed = now - progress->started;
 	rate = counts->crash_points_done / passed;
 	fprintf(stderr,
-		"\r\033[Kperdure: crash point %u of %u, %lu executions, %lu memo hits, %.0f/s",
+		"\r\033[Kperdure: crash point %lu of %lu, %lu executions, %lu memo hits, %.0f/s",
 		counts->crash_points_done, counts->crash_points_chosen, counts->executions,
 		counts->memo_hits, rate);
 	if (rate > 0 && passed > 2)

@@ -48,20 +48,20 @@ static json_t *fix_json(const struct finding *f)
 	return json_pack("{s:o, s:n}", "text", json_text(f->fix), "diff");
 }
 
-static json_t *crash_json(const struct finding *f, const struct check *check)
+static json_t *crash_json(const struct finding *f)
 {
 	const struct frame_info *frame = f->crash.frames ? site_shown(&f->crash) : NULL;
 
 	if (!f->witness)
 		return json_null();
-	return json_pack(
-		"{s:i, s:i, s:i, s:o, s:i, s:o}", "number", (int)f->witness->crash_number, "of",
-		(int)check->counts.crash_points_chosen, "event", (int)f->witness->crash_event,
-		"file", json_text(frame ? frame->file : NULL), "line", frame ? (int)frame->line : 0,
-		"function", json_text(frame ? frame->function : NULL));
+	return json_pack("{s:i, s:i, s:i, s:o, s:i, s:o}", "number", (int)f->witness->crash_number,
+			 "of", (int)f->witness->crash_points, "event", (int)f->witness->crash_event,
+			 "file", json_text(frame ? frame->file : NULL), "line",
+			 frame ? (int)frame->line : 0, "function",
+			 json_text(frame ? frame->function : NULL));
 }
 
-static json_t *witness_json(const struct finding *f)
+static json_t *witness_json(const struct finding *f, const struct check *check)
 {
 	json_t *choices;
 
@@ -70,8 +70,10 @@ static json_t *witness_json(const struct finding *f)
 	choices = json_array();
 	for (uint32_t i = 0; i < f->witness->choices; i++)
 		json_array_append_new(choices, json_integer(f->witness->taken[i]));
-	return json_pack("{s:s, s:o, s:o}", "image", f->witness->latest ? "latest" : "oldest",
-			 "choices", choices, "output", json_text(f->witness->output));
+	return json_pack(
+		"{s:s, s:o, s:o, s:o}", "image", f->witness->latest ? "latest" : "oldest",
+		"choices", choices, "output", json_text(f->witness->output), "schedule",
+		json_text(f->witness->schedule ? check->schedule[f->witness->schedule - 1] : NULL));
 }
 
 static json_t *finding_json(const struct finding *f, const struct check *check)
@@ -92,8 +94,8 @@ static json_t *finding_json(const struct finding *f, const struct check *check)
 		"severity", finding_severity(f), "cause", cause, "cause_fingerprint",
 		cause_fingerprint, "message", json_text(f->message), "sites", sites, "address",
 		f->map ? json_string(address) : json_null(), "size", (json_int_t)f->size, "object",
-		object_json(f), "crash_point", crash_json(f, check), "count", (json_int_t)f->count,
-		"fingerprint", fingerprint, "fix", fix_json(f), "witness", witness_json(f),
+		object_json(f), "crash_point", crash_json(f), "count", (json_int_t)f->count,
+		"fingerprint", fingerprint, "fix", fix_json(f), "witness", witness_json(f, check),
 		"suppressed", f->suppressed, "baseline", f->known);
 }
 
@@ -103,15 +105,16 @@ static json_t *stats_json(const struct result *r)
 	const struct check_counts *counts = r->check ? &r->check->counts : &none;
 	uint64_t events = r->loads + r->stores + r->flushes + r->fences;
 
-	return json_pack(
-		"{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:I, s:f}", "executions",
-		(json_int_t)counts->executions, "crash_points", (json_int_t)counts->crash_points,
-		"memo_hits", (json_int_t)counts->memo_hits, "guard_executions",
-		(json_int_t)counts->guard_executions, "vacuous_recoveries",
-		(json_int_t)counts->vacuous, "events", (json_int_t)events, "loads",
-		(json_int_t)r->loads, "stores", (json_int_t)r->stores, "flushes",
-		(json_int_t)r->flushes, "fences", (json_int_t)r->fences, "threads", (int)r->threads,
-		"session_bytes", (json_int_t)r->session_bytes, "seconds", r->seconds);
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:i, s:I, s:I, s:I, s:I, s:I, s:i, s:I, s:f}",
+			 "executions", (json_int_t)counts->executions, "crash_points",
+			 (json_int_t)counts->crash_points, "memo_hits",
+			 (json_int_t)counts->memo_hits, "guard_executions",
+			 (json_int_t)counts->guard_executions, "vacuous_recoveries",
+			 (json_int_t)counts->vacuous, "schedules", (int)counts->schedules, "events",
+			 (json_int_t)events, "loads", (json_int_t)r->loads, "stores",
+			 (json_int_t)r->stores, "flushes", (json_int_t)r->flushes, "fences",
+			 (json_int_t)r->fences, "threads", (int)r->threads, "session_bytes",
+			 (json_int_t)r->session_bytes, "seconds", r->seconds);
 }
 
 static json_t *result_json(const struct result *r)

@@ -174,8 +174,7 @@ static void print_crash(FILE *out, const struct result *result, const struct fin
 
 	if (!witness)
 		return;
-	fprintf(out, "  crash point %u of %u", witness->crash_number,
-		result->check->counts.crash_points_chosen);
+	fprintf(out, "  crash point %u of %u", witness->crash_number, witness->crash_points);
 	if (f->crash.frames) {
 		const struct frame_info *frame = site_shown(&f->crash);
 
@@ -189,6 +188,9 @@ static void print_crash(FILE *out, const struct result *result, const struct fin
 		}
 	}
 	fprintf(out, ", with the %s values\n", witness->latest ? "newest" : "oldest");
+	if (witness->schedule && result->check->settings.schedules.policy != SCHEDULE_ROUND_ROBIN)
+		fprintf(out, "  to see it again: --schedule %s\n",
+			result->check->schedule[witness->schedule - 1]);
 	if (witness->output)
 		print_output(out, witness->output);
 }
@@ -276,7 +278,7 @@ static void print_summary(FILE *out, const struct result *result, const struct s
 		result->fences, result->fences == 1 ? "" : "s");
 	if (result->check)
 		fprintf(out,
-			"perdure: %u of %u crash point%s, %lu executions, %lu memo hits, %.1f s\n",
+			"perdure: %lu of %lu crash point%s, %lu executions, %lu memo hits, %.1f s\n",
 			result->check->counts.crash_points_done, result->check->counts.crash_points,
 			result->check->counts.crash_points == 1 ? "" : "s",
 			result->check->counts.executions, result->check->counts.memo_hits,

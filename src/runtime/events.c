@@ -2,6 +2,7 @@
 /* Events on ranges of any size, for library functions and system calls. */
 #include <string.h>
 
+#include "fibers/fibers.h"
 #include "runtime/execution.h"
 #include "runtime/hooks.h"
 
@@ -111,10 +112,12 @@ static void write_lines(char *to, size_t n, const struct content *content, uint3
 {
 	bool followed = runtime_involved && is_followed(to) && !runtime_recovers &&
 			!is_by_trusted_library(frame);
-	struct session_thread *thread = followed ? thread_enter() : NULL;
 	bool nontemporal = flags & PERDURE_NONTEMPORAL;
+	struct session_thread *thread;
 	uint32_t stack;
 
+	fiber_access();
+	thread = followed ? thread_enter() : NULL;
 	if (!thread) {
 		write_part(to, content, 0, n);
 		if (runtime_recovers)

@@ -2,6 +2,7 @@
 /* A process as a part of one execution of a check. */
 #include "runtime/execution.h"
 
+#include "fibers/fibers.h"
 #include "runtime/hooks.h"
 
 struct execution *runtime_execution;
@@ -18,6 +19,7 @@ void execution_join(uint32_t number)
 	runtime_recovers = runtime_execution->stage > 0;
 	if (runtime_logs)
 		runtime_session->listening |= SESSION_LOGS;
+	fibers_start();
 	if (runtime_recovers) {
 		runtime_wants_loads = 1;
 		recovery_start();

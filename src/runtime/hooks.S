@@ -50,6 +50,7 @@
 	hook	__perdure_flush, hook_flush, %rdx
 	hook	__perdure_fence, hook_fence, %rsi
 	hook	__perdure_unknown, hook_unknown, %rdx
+	hook	__perdure_visible, hook_visible, %rdx
 
 	/*
 	 * Loads are the most frequent event and often nobody listens. The jump must not go through

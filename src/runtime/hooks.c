@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "fibers/fibers.h"
 #include "runtime/execution.h"
 #include "runtime/library.h"
 
@@ -47,6 +48,8 @@ void hook_load(const void *p, uint32_t descriptor, const struct frame *frame)
 {
 	struct session_thread *thread;
 
+	if (!(descriptor & PERDURE_RMW)) /* whose store comes next */
+		fiber_access();
 	if (runtime_recovers) {
 		recovery_load(p, descriptor & PERDURE_SIZE_MASK,
 			      descriptor & PERDURE_BULK ? READ_BULK : 0, frame);
@@ -91,6 +94,7 @@ void hook_store(void *p, uint64_t value, uint32_t descriptor, const char *place,
 	uint32_t stack;
 	bool followed;
 
+	fiber_access();
 	if (runtime_recovers) {
 		store_value(p, value, size);
 		recovery_stored(p, size);
@@ -188,6 +192,8 @@ void hook_write_begin(void *p, uint64_t size, uint32_t descriptor, const struct 
 	struct session_thread *thread;
 	struct open_write *write;
 
+	if (!open_writes.count && !(descriptor & PERDURE_RMW))
+		fiber_access();
 	if (runtime_recovers) {
 		if (descriptor & (PERDURE_RMW | PERDURE_IF_CHANGED) && in_window(p))
 			recovery_load(p, size, 0, frame);
@@ -322,9 +328,11 @@ void hook_lanes(void *p, uint64_t element, uint64_t mask, uint32_t flags, const 
 void hook_flush(const void *p, uint32_t kind, const struct frame *frame)
 {
 	bool followed = is_followed(p) && !is_trusted(frame) && !runtime_recovers;
-	struct session_thread *thread = followed ? thread_enter() : NULL;
+	struct session_thread *thread;
 	uint32_t stack;
 
+	fiber_access();
+	thread = followed ? thread_enter() : NULL;
 	if (!thread) {
 		if (followed)
 			note_skipped();
@@ -346,6 +354,8 @@ void hook_fence(uint32_t kind, const struct frame *frame)
 	struct session_thread *thread;
 	uint32_t stack;
 
+	if (kind != PERDURE_RMW_FENCE) /* hook_visible, or the lock, has done it */
+		fiber_access();
 	if (kind >= PERDURE_THREAD_FENCE_ACQUIRE && !(runtime_session && runtime_wants_loads))
 		return;
 	thread = runtime_recovers ? NULL : thread_enter();
@@ -364,6 +374,20 @@ void hook_fence(uint32_t kind, const struct frame *frame)
 	}
 	tell(thread, PERDURE_EVENT_FENCE, kind, NULL, 0, stack);
 	thread_leave();
+}
+
+/* ---- threads as fibers ---- */
+
+void hook_visible(const void *p, uint32_t descriptor, const struct frame *frame)
+{
+	(void)frame;
+	if (!fibers_on)
+		return;
+	/* Other accesses to PM have a hook that does it. */
+	if (!p && !descriptor)
+		fiber_point(POINT_SPIN);
+	else if (!fibers_preempt || !in_window(p) || descriptor & PERDURE_RMW)
+		fiber_point(POINT_ACCESS);
 }
 
 /* ---- what nobody understands ---- */

@@ -20,6 +20,7 @@ HIDDEN void hook_flush(const void *p, uint32_t kind, const struct frame *frame);
 HIDDEN void hook_fence(uint32_t kind, const struct frame *frame);
 /* The instruction between begin and end was left by a jump. */
 HIDDEN void hook_abandon_writes(void);
+HIDDEN void hook_visible(const void *p, uint32_t descriptor, const struct frame *frame);
 HIDDEN void hook_unknown(const char *text, const void *p, const struct frame *frame);
 
 /* Tells the stream, if somebody listens. `place` as in event.h, or null. */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "checkers/checkers.h"
+#include "fibers/fibers.h"
 #include "heap/heap.h"
 #include "model/spin.h"
 #include "runtime/execution.h"
@@ -85,6 +86,7 @@ static void after_fork_in_child(void)
 	if (!runtime_session || runtime_is_zygote)
 		return;
 	thread_after_fork();
+	fibers_after_fork();
 	if (runtime_recovers) { /* is no image of its own: what it does is not followed */
 		execution_note_input(INPUT_PROCESSES);
 		return;
@@ -168,12 +170,33 @@ __attribute__((constructor(102))) static void runtime_start(int argc, char **arg
 
 static int (*program_main)(int, char **, char **);
 
+static struct {
+	int argc, status;
+	char **argv, **envp;
+	bool returned;
+} main_call;
+
+static void run_main(struct fiber *fiber)
+{
+	(void)fiber;
+	main_call.status =
+		stack_call_main(program_main, main_call.argc, main_call.argv, main_call.envp);
+	main_call.returned = true;
+}
+
 static int call_main(int argc, char **argv, char **envp)
 {
-	int status = stack_call_main(program_main, argc, argv, envp);
-
-	symptoms_return(status, (const void *)program_main);
-	return status;
+	main_call.argc = argc;
+	main_call.argv = argv;
+	main_call.envp = envp;
+	if (fibers_on)
+		fiber_run_until_exit(fiber_current, run_main);
+	else
+		run_main(NULL);
+	if (!main_call.returned)
+		fiber_end_main();
+	symptoms_return(main_call.status, (const void *)program_main);
+	return main_call.status;
 }
 
 PUBLIC int __libc_start_main(int (*main_function)(int, char **, char **), int argc, char **argv,

@@ -11,23 +11,71 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "fibers/fibers.h"
 #include "runtime/execution.h"
 
 enum { STEP_NS = 1000 };
 static uint64_t passed_ns;
 
-static bool is_virtual(void)
+bool clock_is_virtual(void)
 {
-	return runtime_recovers &&
+	return (runtime_recovers || fibers_on) &&
 	       !(runtime_execution->inputs & (INPUT_THREADS | INPUT_PROCESSES | INPUT_SOCKETS));
+}
+
+static uint64_t nanoseconds(const struct timespec *time)
+{
+	return time->tv_sec < 0 ? 0 : time->tv_sec * 1000000000ull + time->tv_nsec;
+}
+
+/* When the virtual clock was 0, on this clock. */
+static uint64_t start_of(clockid_t clock)
+{
+	bool is_date = clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE;
+
+	return is_date ? runtime_session->executions.started_ns : 1000000000ull;
+}
+
+static uint64_t real_time(clockid_t clock)
+{
+	struct timespec now;
+
+	REAL(clock_gettime)(clock, &now);
+	return nanoseconds(&now);
+}
+
+uint64_t clock_elapsed(void)
+{
+	return clock_is_virtual() ? passed_ns : real_time(CLOCK_MONOTONIC);
+}
+
+void clock_pass(uint64_t nanoseconds)
+{
+	passed_ns += nanoseconds;
+}
+
+uint64_t clock_deadline(clockid_t clock, const struct timespec *time)
+{
+	uint64_t until, now;
+
+	if (!time)
+		return FIBER_NEVER;
+	until = nanoseconds(time);
+	now = clock_is_virtual() ? start_of(clock) + passed_ns : real_time(clock);
+	return clock_elapsed() + (until > now ? until - now : 0);
+}
+
+uint64_t clock_deadline_in(const struct timespec *time)
+{
+	return clock_elapsed() + nanoseconds(time);
 }
 
 static struct timespec look(clockid_t clock)
 {
-	struct executions *all = &runtime_session->executions;
-	uint64_t start = clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE ? all->started_ns
-										   : 1000000000ull;
-	uint64_t now = start + (passed_ns += STEP_NS);
+	uint64_t now = start_of(clock) + (passed_ns += STEP_NS);
+
+	if (fibers_on && fibers_live() > 1)
+		fiber_point(POINT_ACCESS); /* it may wait for a time, and look again and again */
 
 	return (struct timespec){ now / 1000000000, now % 1000000000 };
 }
@@ -36,7 +84,8 @@ PUBLIC int clock_gettime(clockid_t clock, struct timespec *time)
 {
 	int result = 0;
 
-	if (is_virtual() && clock != CLOCK_PROCESS_CPUTIME_ID && clock != CLOCK_THREAD_CPUTIME_ID)
+	if (clock_is_virtual() && clock != CLOCK_PROCESS_CPUTIME_ID &&
+	    clock != CLOCK_THREAD_CPUTIME_ID)
 		*time = look(clock);
 	else
 		result = REAL(clock_gettime)(clock, time);
@@ -50,7 +99,7 @@ PUBLIC int gettimeofday(struct timeval *restrict time, void *restrict zone)
 	struct timespec now;
 	int result = 0;
 
-	if (is_virtual()) {
+	if (clock_is_virtual()) {
 		now = look(CLOCK_REALTIME);
 		*time = (struct timeval){ now.tv_sec, now.tv_nsec / 1000 };
 	} else {
@@ -63,7 +112,7 @@ PUBLIC int gettimeofday(struct timeval *restrict time, void *restrict zone)
 
 PUBLIC time_t time(time_t *result)
 {
-	time_t now = is_virtual() ? look(CLOCK_REALTIME).tv_sec : REAL(time)(NULL);
+	time_t now = clock_is_virtual() ? look(CLOCK_REALTIME).tv_sec : REAL(time)(NULL);
 
 	if (result) {
 		*result = now;
@@ -74,35 +123,51 @@ PUBLIC time_t time(time_t *result)
 
 /* ---- sleeping ---- */
 
-static bool skip(uint64_t seconds, uint64_t nanoseconds)
+/* False: it has to be done for real. */
+static bool sleep_until(uint64_t deadline)
 {
-	if (!is_virtual())
+	if (fibers_on && (clock_is_virtual() || fibers_live() > 1)) {
+		fiber_test_cancel();
+		while (fiber_wait(NULL, deadline))
+			fiber_test_cancel();
+		return true;
+	}
+	if (!clock_is_virtual())
 		return false;
-	passed_ns += seconds * 1000000000 + nanoseconds;
+	if (deadline > passed_ns)
+		passed_ns = deadline;
 	return true;
+}
+
+static bool sleep_for(uint64_t seconds, uint64_t nanoseconds)
+{
+	return runtime_execution &&
+	       sleep_until(clock_elapsed() + seconds * 1000000000ull + nanoseconds);
 }
 
 PUBLIC int nanosleep(const struct timespec *time, struct timespec *left)
 {
-	return skip(time->tv_sec, time->tv_nsec) ? 0 : REAL(nanosleep)(time, left);
+	return sleep_for(time->tv_sec, time->tv_nsec) ? 0 : REAL(nanosleep)(time, left);
 }
 
 PUBLIC int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time,
 			   struct timespec *left)
 {
-	if (flags & TIMER_ABSTIME ? is_virtual() : skip(time->tv_sec, time->tv_nsec))
-		return 0;
-	return REAL(clock_nanosleep)(clock, flags, time, left);
+	bool slept = runtime_execution && flags & TIMER_ABSTIME
+			     ? sleep_until(clock_deadline(clock, time))
+			     : sleep_for(time->tv_sec, time->tv_nsec);
+
+	return slept ? 0 : REAL(clock_nanosleep)(clock, flags, time, left);
 }
 
 PUBLIC int usleep(useconds_t time)
 {
-	return skip(0, time * 1000ull) ? 0 : REAL(usleep)(time);
+	return sleep_for(0, time * 1000ull) ? 0 : REAL(usleep)(time);
 }
 
 PUBLIC unsigned sleep(unsigned seconds)
 {
-	return skip(seconds, 0) ? 0 : REAL(sleep)(seconds);
+	return sleep_for(seconds, 0) ? 0 : REAL(sleep)(seconds);
 }
 
 /* ---- chance ---- */
@@ -121,7 +186,7 @@ PUBLIC ssize_t getrandom(void *bytes, size_t size, unsigned flags)
 {
 	ssize_t result = size;
 
-	if (is_virtual())
+	if (clock_is_virtual())
 		fill(bytes, size);
 	else
 		result = REAL(getrandom)(bytes, size, flags);
@@ -134,7 +199,7 @@ PUBLIC int getentropy(void *bytes, size_t size)
 {
 	int result = 0;
 
-	if (is_virtual())
+	if (clock_is_virtual())
 		fill(bytes, size);
 	else
 		result = REAL(getentropy)(bytes, size);

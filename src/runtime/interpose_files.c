@@ -19,6 +19,7 @@
 #include <unistd.h>
 #include <utime.h>
 
+#include "fibers/fibers.h"
 #include "runtime/execution.h"
 
 /* ---- open ---- */
@@ -359,6 +360,7 @@ PUBLIC ssize_t write(int fd, const void *bytes, size_t size)
 	event_load(bytes, size, FRAME);
 	if (runtime_recovers)
 		world_make_own(fd);
+	fiber_await(fd, POLLOUT);
 	result = REAL(write)(fd, bytes, size);
 	if (runtime_logs && result > 0)
 		world_note_write(fd, -1, bytes, result);
@@ -407,8 +409,10 @@ PUBLIC ssize_t read(int fd, void *bytes, size_t size)
 
 	if (runtime_recovers && read_image(fd, bytes, size, lseek(fd, 0, SEEK_CUR), &result, FRAME))
 		lseek(fd, result, SEEK_CUR);
-	else
+	else {
+		fiber_await(fd, POLLIN);
 		result = REAL(read)(fd, bytes, size);
+	}
 	FILLED(result);
 	return result;
 }

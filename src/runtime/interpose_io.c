@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "model/spin.h"
+#include "fibers/fibers.h"
 #include "runtime/execution.h"
 
 /* A function that fills [buffer, buffer + length) where `length` may use `result`. */
@@ -28,6 +29,20 @@
 	{                                                                                          \
 		type result = REAL(name) call;                                                     \
 		int saved_errno = errno;                                                           \
+		event_stored(buffer, length, FRAME);                                               \
+		errno = saved_errno;                                                               \
+		return result;                                                                     \
+	}
+
+/* The same, but before that it waits for `fd`. */
+#define AWAITS(type, name, parameters, call, buffer, length)                                       \
+	PUBLIC type name parameters                                                                \
+	{                                                                                          \
+		type result;                                                                       \
+		int saved_errno;                                                                   \
+		fiber_await(fd, POLLIN);                                                           \
+		result = REAL(name) call;                                                          \
+		saved_errno = errno;                                                               \
 		event_stored(buffer, length, FRAME);                                               \
 		errno = saved_errno;                                                               \
 		return result;                                                                     \
@@ -45,12 +60,12 @@
 #undef fwrite_unlocked
 #define POSITIVE(n) ((n) > 0 ? (size_t)(n) : 0)
 
-FILLS(ssize_t, recv, (int fd, void *p, size_t n, int f), (fd, p, n, f), p,
-      POSITIVE(result) < n ? POSITIVE(result) : n)
-FILLS(ssize_t, recvfrom,
-      (int fd, void *restrict p, size_t n, int f, struct sockaddr *restrict a,
-       socklen_t *restrict l),
-      (fd, p, n, f, a, l), p, POSITIVE(result) < n ? POSITIVE(result) : n)
+AWAITS(ssize_t, recv, (int fd, void *p, size_t n, int f), (fd, p, n, f), p,
+       POSITIVE(result) < n ? POSITIVE(result) : n)
+AWAITS(ssize_t, recvfrom,
+       (int fd, void *restrict p, size_t n, int f, struct sockaddr *restrict a,
+	socklen_t *restrict l),
+       (fd, p, n, f, a, l), p, POSITIVE(result) < n ? POSITIVE(result) : n)
 FILLS(ssize_t, readlink, (const char *restrict path, char *restrict p, size_t n), (path, p, n), p,
       POSITIVE(result))
 FILLS(char *, getcwd, (char *p, size_t n), (p, n), p, result &&p ? plain_length(p) + 1 : 0)
@@ -116,7 +131,7 @@ static void loaded_vector(const struct iovec *vector, int count, const struct fr
 
 PUBLIC ssize_t readv(int fd, const struct iovec *vector, int count)
 {
-	ssize_t result = REAL(readv)(fd, vector, count);
+	ssize_t result = (fiber_await(fd, POLLIN), REAL(readv)(fd, vector, count));
 
 	stored_vector(vector, count, result, FRAME);
 	return result;
@@ -140,7 +155,7 @@ PUBLIC ssize_t preadv64(int fd, const struct iovec *vector, int count, off64_t o
 
 PUBLIC ssize_t recvmsg(int fd, struct msghdr *header, int flags)
 {
-	ssize_t result = REAL(recvmsg)(fd, header, flags);
+	ssize_t result = (fiber_await(fd, POLLIN), REAL(recvmsg)(fd, header, flags));
 
 	stored_vector(header->msg_iov, header->msg_iovlen, result, FRAME);
 	return result;

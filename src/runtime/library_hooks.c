@@ -262,6 +262,7 @@ struct object {
 
 static struct object objects[OBJECTS]; /* of the update that is under way */
 static unsigned object_count;
+static struct object runtime_object; /* this library */
 static struct known_object {
 	uintptr_t bias;
 	uint32_t name;
@@ -293,9 +294,13 @@ static int note_object(struct dl_phdr_info *info, size_t size, void *unused)
 		if (start + info->dlpi_phdr[i].p_memsz > object->high)
 			object->high = start + info->dlpi_phdr[i].p_memsz;
 	}
-	object->own = (uintptr_t)note_object - object->low < object->high - object->low ||
-		      strstr(object->path, "/libperdure-heap") ||
-		      strstr(object->path, "linux-vdso");
+	if ((uintptr_t)note_object - object->low < object->high - object->low) {
+		runtime_object = *object;
+		elf_read_tables(info, &runtime_object.tables);
+		return 0;
+	}
+	object->own =
+		strstr(object->path, "/libperdure-heap") || strstr(object->path, "linux-vdso");
 	if (!object->own && elf_read_tables(info, &object->tables))
 		object_count++;
 	return 0;
@@ -435,7 +440,7 @@ static void find_in_tables(const struct object *object)
 	const struct library_table *table = &runtime_session->library;
 
 	for (uint32_t i = 0; i < table->functions; i++) {
-		uintptr_t address;
+		uintptr_t address, own;
 
 		if (target[i].real)
 			continue;
@@ -443,6 +448,10 @@ static void find_in_tables(const struct object *object)
 					    library_text(table, table->function[i].name));
 		if (!address)
 			continue;
+		own = elf_find_function(runtime_object.bias, &runtime_object.tables,
+					library_text(table, table->function[i].name));
+		if (own && belongs(&table->library[table->function[i].library], object))
+			address = own; /* threads: what callers get is the runtime's */
 		if (!target[i].first)
 			target[i].first = (void *)address;
 		define(i, address, object);
@@ -577,7 +586,7 @@ static bool is_loaded(uintptr_t address)
 	for (unsigned i = 0; i < object_count; i++)
 		if (address - objects[i].low < objects[i].high - objects[i].low)
 			return true;
-	return false;
+	return address - runtime_object.low < runtime_object.high - runtime_object.low;
 }
 
 static void forget_unloaded(void)

@@ -22,7 +22,7 @@ static pthread_key_t end_key;
 uint32_t thread_owner(void)
 {
 	if (!runtime_thread.owner)
-		runtime_thread.owner = syscall(SYS_gettid);
+		runtime_thread.owner = REAL(gettid)();
 	return runtime_thread.owner;
 }
 
@@ -101,7 +101,8 @@ struct session_thread *thread_register(void)
 	struct thread *thread = &runtime_thread;
 	int saved_errno = errno;
 
-	find_stack(thread);
+	if (!thread->stack_high)
+		find_stack(thread);
 	thread->shared = runtime_recovers ? take_private() : take_slot(runtime_session);
 	if (!thread->shared) {
 		session_limit(runtime_session, thread_owner(),

@@ -16,6 +16,7 @@ enum {
 	EXECUTIONS = 65,
 	EXECUTION_PATH = 512,
 	EXECUTION_RANGES = 256,
+	EXECUTION_DEADLOCKED = 16,
 	EXECUTION_READS = 16 << 20,
 	WORLD_ENTRIES = 256,
 	WORLD_FILES = 192,
@@ -102,6 +103,38 @@ struct read_record {
 	uint32_t flags;
 };
 
+/* ---- who runs when ---- */
+
+enum schedule_policy {
+	SCHEDULE_ROUND_ROBIN,
+	SCHEDULE_RANDOM,
+	SCHEDULE_PCT,
+	SCHEDULE_SCRIPT, /* recoveries: round robin */
+};
+
+enum { SCHEDULE_CHOICES = 1 << 20 };
+
+struct schedule_choice {
+	uint8_t taken, ways;
+};
+
+struct schedule_settings {
+	/* From the command. */
+	uint32_t policy;
+	uint32_t depth; /* PCT: of the bug; one priority changes less often than that */
+	uint64_t seed;
+	uint64_t steps;       /* PCT: how many points there are, about */
+	uint32_t preemptions; /* SCRIPT: at most so many */
+	uint32_t script_length;
+	bool measure; /* count points, though the policy does not need them all */
+
+	/* From the run before the crash. */
+	uint64_t points; /* where it could have switched */
+	uint32_t choices;
+	bool choices_lost;
+	struct schedule_choice *choice; /* the script, and what came of it */
+};
+
 /* ---- one execution ---- */
 
 /* Why what it did is not a function of what it read. */
@@ -136,6 +169,8 @@ struct execution {
 	uint32_t signal;
 	uint32_t signal_stack;
 	uint64_t signal_address;
+	uint32_t deadlocked; /* threads that waited for each other */
+	uint32_t deadlock[EXECUTION_DEADLOCKED];
 
 	/* Room that the command uses. */
 	struct view_line *line;
@@ -165,6 +200,8 @@ struct executions {
 	uint32_t covers;
 	struct view_range checksum[EXECUTION_RANGES];
 	uint32_t ranges_lost, ranges_overlap;
+	char native_threads[160]; /* why threads are not fibers; empty: they are */
+	struct schedule_settings schedule;
 	uint32_t interest_after;     /* the program names regions of interest after the crash */
 	struct execution *execution; /* EXECUTIONS of them */
 };

@@ -31,6 +31,7 @@ static const uint64_t at_log_events = 1024 * GIB;
 static const uint64_t at_log_data = 1152 * GIB;
 static const uint64_t at_built = 1536 * GIB;
 static const uint64_t at_executions = 1792 * GIB;
+static const uint64_t at_choices = 1799 * GIB;
 static const uint64_t at_reads = 1800 * GIB;
 static const uint64_t session_size = 2048 * GIB;
 
@@ -66,6 +67,7 @@ void session_use_executions(struct session *session)
 	all->log.event = place(at_log_events);
 	all->log.data = place(at_log_data);
 	all->execution = place(at_executions);
+	all->schedule.choice = place(at_choices);
 	for (uint64_t i = 0; i < EXECUTIONS; i++) {
 		struct execution *execution = &all->execution[i];
 		uint64_t at = at_reads + i * each;
@@ -86,6 +88,11 @@ void *session_allocate(size_t size)
 		return NULL;
 	built += (size + 63) & ~(uint64_t)63;
 	return result;
+}
+
+void session_reset_allocations(void)
+{
+	built = 0;
 }
 
 static void lay_out(struct session *session)
@@ -117,7 +124,7 @@ struct session *session_create(int *fd, char *error, size_t error_size)
 	_Static_assert(sizeof(struct session) < 64 * MIB, "the fixed part has outgrown its place");
 	_Static_assert(sizeof(struct session_thread) * SESSION_THREADS < 8 * GIB,
 		       "and the threads");
-	_Static_assert(sizeof(struct execution) * EXECUTIONS <= 8 * GIB, "and the executions");
+	_Static_assert(sizeof(struct execution) * EXECUTIONS <= 7 * GIB, "and the executions");
 	_Static_assert(sizeof(struct stream_slot) * STREAM_SLOTS <= 32 * MIB, "and the stream");
 	_Static_assert(sizeof(struct session_transactions) * SESSION_TRANSACTIONS <= 256 * GIB,
 		       "and the transactions");
@@ -298,6 +305,25 @@ void session_end_image(struct session *session, struct lines_thread *judge, uint
 	}
 	if (locked)
 		spin_unlock(&session->lock);
+}
+
+void session_end_threads(struct session *session)
+{
+	for (uint32_t i = 0; i < SESSION_THREADS && session->threads_used; i++) {
+		struct session_thread *thread = &session->thread[i];
+
+		if (!thread->used)
+			continue;
+		session->loads += thread->loads;
+		session->stores += thread->stores;
+		session->flushes += thread->flushes;
+		session->fences += thread->fences;
+		thread->loads = thread->stores = thread->flushes = thread->fences = 0;
+		thread->used = false;
+		session->threads_used--;
+	}
+	session->next_thread = 0;
+	session->lines.concurrent = 0;
 }
 
 void session_judge_rest(struct session *session)

@@ -169,6 +169,9 @@ void session_use_executions(struct session *session);
 /* Memory in the session that is never given back, for what is built once; null if it is used up. */
 void *session_allocate(size_t size);
 
+/* What was allocated so far is not used any more. */
+void session_reset_allocations(void);
+
 /* Is what never changes still there? A program that writes wildly may have destroyed it. */
 bool session_is_sound(const struct session *session);
 
@@ -199,6 +202,9 @@ void session_release_transactions(struct session *session, struct transactions *
 /* Judges every range of this image, which has ended, that no running image maps as well. */
 void session_end_image(struct session *session, struct lines_thread *judge, uint32_t image,
 		       uint32_t owner);
+
+/* The target is gone, and with it all its threads. */
+void session_end_threads(struct session *session);
 
 /* Judges what no process has judged; the target must be gone. */
 void session_judge_rest(struct session *session);

@@ -311,7 +311,7 @@ class Check(TestCase):
         with open(self.directory / "input") as file:
             self.check(stdin=file)
 
-    def test_threads_run_natively(self):
+    def test_threads(self):
         self.write("threads.c", r"""
             #include "pm.h"
             #include <pthread.h>
@@ -329,9 +329,16 @@ class Check(TestCase):
             }""")
         self.compile("-O1", "-I", PROGRAMS, "threads.c", "-o", "counts", "-pthread")
         self.check()
-        self.assertIn("several threads", " ".join(self.result["limits"]))
+        self.assertEqual(self.result["limits"], [])
+        self.assertGreater(self.result["stats"]["memo_hits"], 0)
         self.check("x", status=1)
         self.only_symptom("aborts")
+        # A sanitizer's threads are real ones.
+        self.compile("-O1", "-fsanitize=address", "-I", PROGRAMS, "threads.c", "-o", "counts", "-pthread")
+        self.check()
+        self.assertIn("several threads", " ".join(self.result["limits"]))
+        self.check("x", status=1)
+        self.assertIn("aborts", " ".join(f["message"] for f in self.result["findings"]))
 
     def test_other_files(self):
         self.write("files.c", r"""

@@ -10,42 +10,6 @@
 #include <setjmp.h>
 #include <stdlib.h>
 
-/* ---- start ---- */
-
-struct start {
-	void *(*function)(void *);
-	void *argument;
-};
-
-static void *start_thread(void *argument)
-{
-	struct start start = *(struct start *)argument;
-
-	free(argument);
-	return stack_call_thread(start.function, start.argument);
-}
-
-PUBLIC int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict attributes,
-			  void *(*function)(void *), void *restrict argument)
-{
-	struct start *start;
-	int result;
-
-	if (!runtime_session)
-		return REAL(pthread_create)(thread, attributes, function, argument);
-	execution_note_input(INPUT_THREADS);
-	event_fence(PERDURE_RMW_FENCE, FRAME);
-	runtime_session->lines.concurrent = 1;
-	start = malloc(sizeof(*start));
-	if (!start)
-		return REAL(pthread_create)(thread, attributes, function, argument);
-	*start = (struct start){ function, argument };
-	result = REAL(pthread_create)(thread, attributes, start_thread, start);
-	if (result)
-		free(start);
-	return result;
-}
-
 /* ---- jumps: out of signal handlers, and out of transactions ---- */
 
 #define JUMPS(name)                                                                                \

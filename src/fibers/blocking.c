@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* System calls that wait: other fibers run meanwhile. */
+#include "fibers/fibers.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/file.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MILLISECOND 1000000ull
+
+static bool alone(void)
+{
+	return !fibers_on || fibers_live() < 2;
+}
+
+void fiber_await_descriptor(int fd, short events)
+{
+	int saved_errno = errno;
+
+	fiber_test_cancel();
+	if (!alone() && !(fcntl(fd, F_GETFL) & O_NONBLOCK))
+		fiber_wait_descriptor(fd, events, FIBER_NEVER);
+	fiber_test_cancel();
+	errno = saved_errno;
+}
+
+/* ---- sockets ---- */
+
+PUBLIC int accept(int fd, struct sockaddr *restrict address, socklen_t *restrict length)
+{
+	fiber_await(fd, POLLIN);
+	return REAL(accept)(fd, address, length);
+}
+
+PUBLIC int accept4(int fd, struct sockaddr *restrict address, socklen_t *restrict length, int flags)
+{
+	fiber_await(fd, POLLIN);
+	return REAL(accept4)(fd, address, length, flags);
+}
+
+/* ---- poll and its kin ---- */
+
+static uint64_t deadline_of(int milliseconds)
+{
+	return milliseconds < 0 ? FIBER_NEVER : clock_elapsed() + milliseconds * MILLISECOND;
+}
+
+static uint64_t deadline_or_never(const struct timespec *time)
+{
+	return time ? clock_deadline_in(time) : FIBER_NEVER;
+}
+
+static int poll_until(struct pollfd *list, nfds_t count, uint64_t deadline)
+{
+	for (;;) {
+		int heard = REAL(poll)(list, count, 0);
+
+		if (heard != 0)
+			return heard;
+		fiber_test_cancel();
+		if (!fiber_wait_descriptors(list, count, deadline))
+			return REAL(poll)(list, count, 0);
+		fiber_test_cancel();
+	}
+}
+
+PUBLIC int poll(struct pollfd *list, nfds_t count, int milliseconds)
+{
+	if (alone() || milliseconds == 0)
+		return REAL(poll)(list, count, milliseconds);
+	return poll_until(list, count, deadline_of(milliseconds));
+}
+
+PUBLIC int ppoll(struct pollfd *list, nfds_t count, const struct timespec *time,
+		 const sigset_t *mask)
+{
+	if (alone() || mask)
+		return REAL(ppoll)(list, count, time, mask);
+	return poll_until(list, count, deadline_or_never(time));
+}
+
+PUBLIC int epoll_wait(int fd, struct epoll_event *events, int count, int milliseconds)
+{
+	uint64_t deadline;
+	int heard;
+
+	if (alone() || milliseconds == 0)
+		return REAL(epoll_wait)(fd, events, count, milliseconds);
+	deadline = deadline_of(milliseconds);
+	fiber_test_cancel();
+	while ((heard = REAL(epoll_wait)(fd, events, count, 0)) == 0)
+		if (!fiber_wait_descriptor(fd, POLLIN, deadline))
+			break;
+	fiber_test_cancel();
+	return heard;
+}
+
+PUBLIC int epoll_pwait(int fd, struct epoll_event *events, int count, int milliseconds,
+		       const sigset_t *mask)
+{
+	return alone() || mask ? REAL(epoll_pwait)(fd, events, count, milliseconds, mask)
+			       : epoll_wait(fd, events, count, milliseconds);
+}
+
+/* The same as an array of pollfd; as many as there is room for. */
+static nfds_t poll_of_sets(struct pollfd *list, nfds_t room, int count, const fd_set *in,
+			   const fd_set *out, const fd_set *exceptions)
+{
+	nfds_t polls = 0;
+
+	for (int fd = 0; fd < count && polls < room; fd++) {
+		short events = (in && FD_ISSET(fd, in) ? POLLIN : 0) |
+			       (out && FD_ISSET(fd, out) ? POLLOUT : 0) |
+			       (exceptions && FD_ISSET(fd, exceptions) ? POLLPRI : 0);
+
+		if (events)
+			list[polls++] = (struct pollfd){ .fd = fd, .events = events };
+	}
+	return polls;
+}
+
+static int select_until(int count, fd_set *in, fd_set *out, fd_set *exceptions, uint64_t deadline)
+{
+	enum { ROOM = 256 };
+	struct pollfd list[ROOM];
+	nfds_t polls = poll_of_sets(list, ROOM, count, in, out, exceptions);
+	struct timeval now = { 0 };
+
+	fiber_test_cancel();
+	if (REAL(poll)(list, polls, 0) == 0)
+		fiber_wait_descriptors(list, polls, deadline);
+	fiber_test_cancel();
+	return REAL(select)(count, in, out, exceptions, &now);
+}
+
+PUBLIC int select(int count, fd_set *restrict in, fd_set *restrict out, fd_set *restrict exceptions,
+		  struct timeval *restrict time)
+{
+	if (alone() || (time && !time->tv_sec && !time->tv_usec))
+		return REAL(select)(count, in, out, exceptions, time);
+	return select_until(
+		count, in, out, exceptions,
+		time ? clock_deadline_in(&(struct timespec){ time->tv_sec, time->tv_usec * 1000 })
+		     : FIBER_NEVER);
+}
+
+PUBLIC int pselect(int count, fd_set *restrict in, fd_set *restrict out,
+		   fd_set *restrict exceptions, const struct timespec *restrict time,
+		   const sigset_t *restrict mask)
+{
+	if (alone() || mask)
+		return REAL(pselect)(count, in, out, exceptions, time, mask);
+	return select_until(count, in, out, exceptions, deadline_or_never(time));
+}
+
+/* ---- what only other processes can end ---- */
+
+static bool wait_for_others(void)
+{
+	fiber_test_cancel();
+	return fiber_wait_outside(NULL, FIBER_NEVER);
+}
+
+PUBLIC pid_t waitpid(pid_t pid, int *status, int options)
+{
+	pid_t result;
+
+	if (alone() || options & WNOHANG)
+		return REAL(waitpid)(pid, status, options);
+	while ((result = REAL(waitpid)(pid, status, options | WNOHANG)) == 0)
+		wait_for_others();
+	return result;
+}
+
+PUBLIC pid_t wait(int *status)
+{
+	return alone() ? REAL(wait)(status) : waitpid(-1, status, 0);
+}
+
+PUBLIC int flock(int fd, int operation)
+{
+	int result;
+
+	if (alone() || operation & LOCK_NB || operation == LOCK_UN)
+		return REAL(flock)(fd, operation);
+	while ((result = REAL(flock)(fd, operation | LOCK_NB)) < 0 && errno == EWOULDBLOCK)
+		wait_for_others();
+	return result;
+}

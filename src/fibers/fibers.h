@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Deterministic threads: under `perdure check` every thread of the target is a fiber, and all of
+ * them run on one kernel thread, one at a time. Who runs is the schedule's decision, so an
+ * execution can be repeated, and a fork of it has all its threads.
+ *
+ * A fiber has a stack and a thread control block of its own, made by the C library, to which the FS
+ * register points while it runs: thread-local variables, errno, pthread_self and the owners of
+ * mutexes are what they would be with threads. Functions that wait are interposed here; those that
+ * only try are the C library's.
+ *
+ * It cannot see: threads that a program makes with clone, and waits that do not go through a
+ * function (a futex system call in assembly).
+ */
+#ifndef FIBERS_FIBERS_H
+#define FIBERS_FIBERS_H
+
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+
+#include "runtime/runtime.h"
+
+#define FIBER_NEVER UINT64_MAX
+
+enum fiber_state { FIBER_FREE, FIBER_READY, FIBER_WAITING, FIBER_DONE };
+
+struct fiber {
+	void *stack_pointer; /* while it does not run */
+	uintptr_t tls;       /* its thread control block, which is also its pthread_t */
+	enum fiber_state state;
+	uint32_t number;               /* 0 is the main thread */
+	struct fiber *next, *before;   /* in the ring of those that are ready */
+	struct fiber *later, *earlier; /* in the queue of those that wait */
+
+	void *(*function)(void *);
+	void *argument, *result;
+	bool detached;
+	void *mapping; /* stack and control block */
+	size_t mapping_size;
+	void *stack_low, *stack_high;
+	size_t guard;
+	char name[16];
+
+	/* waiting */
+	const void *object;  /* what somebody will wake it for */
+	uint64_t deadline;   /* on the clock of clock_elapsed */
+	struct pollfd *poll; /* descriptors that end the wait */
+	nfds_t polls;
+	bool outside; /* another process may end the wait: it tries again now and then */
+	bool timed_out;
+
+	/* cancellation and signals */
+	bool cancelled, cancel_disabled, cancel_asynchronous;
+	uint64_t signals; /* to be raised when it runs next */
+
+	/* schedule */
+	uint32_t accesses; /* since it was given the processor */
+	int32_t holds;     /* streams that it has locked: it does not give way */
+	int64_t priority;
+};
+
+/* ---- fiber.c: their lives ---- */
+
+extern HIDDEN bool fibers_on; /* threads of this process are fibers */
+extern HIDDEN struct fiber *fiber_current;
+
+/* From here on; nothing happens, and a limit says why, if that cannot be. */
+HIDDEN void fibers_start(void);
+/* Null if there is no memory. `attributes` may be null. */
+HIDDEN struct fiber *fiber_create(const pthread_attr_t *attributes, void *(*function)(void *),
+				  void *argument);
+/* What the C library takes for its thread id. */
+HIDDEN int32_t fiber_thread_id(const struct fiber *fiber);
+/* The fiber with this number for pthread functions; null if there is none. */
+HIDDEN struct fiber *fiber_find(pthread_t thread);
+/* Number 0 up to fibers_count; free ones among them. */
+HIDDEN struct fiber *fiber_at(uint32_t index);
+HIDDEN uint32_t fibers_count(void);
+/* Those that are neither done nor free. */
+HIDDEN uint32_t fibers_live(void);
+/* Gives the memory of one that is done back. */
+HIDDEN void fiber_free(struct fiber *fiber);
+/* The program has forked: only the current one is there. */
+HIDDEN void fibers_after_fork(void);
+/* Calls main, or a thread's function, and comes back after pthread_exit, too. */
+HIDDEN void fiber_run_until_exit(struct fiber *fiber, void (*function)(struct fiber *fiber));
+/* The main function has called pthread_exit: waits for the others and ends the process. */
+HIDDEN void fiber_end_main(void) __attribute__((noreturn));
+
+/* ---- keys.c: thread-specific data ---- */
+
+HIDDEN void keys_run_destructors(void);
+
+/* ---- schedule.c: who runs ---- */
+
+enum fiber_point {
+	POINT_SYNC,   /* after a synchronisation operation */
+	POINT_ACCESS, /* before an access that another thread could see */
+	POINT_SPIN,   /* the program says that it waits */
+};
+
+extern HIDDEN bool fibers_preempt; /* the schedule may switch before any access */
+
+/* Another fiber may run here. */
+HIDDEN void fiber_point(enum fiber_point kind);
+
+/* Before any access to PM, a flush or a fence. */
+static inline void fiber_access(void)
+{
+	if (__builtin_expect(fibers_preempt, 0))
+		fiber_point(POINT_ACCESS);
+}
+
+/* Another one must: this one waits or is done. */
+HIDDEN void fiber_leave(void);
+/* Puts it among those that are ready, as the last one. */
+HIDDEN void fiber_make_ready(struct fiber *fiber);
+HIDDEN uint32_t fibers_ready(void); /* how many */
+HIDDEN void schedule_start(void);
+/* A fiber has come to be. */
+HIDDEN void schedule_note_created(struct fiber *fiber);
+
+/* ---- wait.c: who does not ---- */
+
+/* False: the time is over. */
+HIDDEN bool fiber_wait(const void *object, uint64_t deadline);
+/* For what another process may do as well. */
+HIDDEN bool fiber_wait_outside(const void *object, uint64_t deadline);
+/* Until one of the descriptors is ready. */
+HIDDEN bool fiber_wait_descriptors(struct pollfd *list, nfds_t polls, uint64_t deadline);
+HIDDEN bool fiber_wait_descriptor(int fd, short events, uint64_t deadline);
+/* Those whose descriptors are ready become so, too. */
+HIDDEN void fibers_look_at_descriptors(void);
+/* Those that wait longest first; how many there were. */
+HIDDEN unsigned fiber_wake(const void *object, unsigned count);
+HIDDEN void fiber_wake_one(struct fiber *fiber);
+/* Nobody is ready: returns when somebody is. */
+HIDDEN void fibers_idle(void);
+/* After fork. */
+HIDDEN void waits_forget(void);
+/* Those whose time is over become ready. */
+HIDDEN void fibers_expire(void);
+extern HIDDEN uint64_t fibers_next_deadline;
+
+/* ---- threads.c ---- */
+
+/* A place where a thread that has been cancelled ends. */
+HIDDEN void fiber_test_cancel(void);
+HIDDEN void fiber_raise_signals(void);
+
+/* ---- blocking.c ---- */
+
+HIDDEN void fiber_await_descriptor(int fd, short events);
+
+/* Before a system call that may wait for this descriptor. */
+static inline void fiber_await(int fd, short events)
+{
+	if (fibers_on)
+		fiber_await_descriptor(fd, events);
+}
+
+/* ---- runtime/interpose_clock.c: one clock for all of them ---- */
+
+HIDDEN bool clock_is_virtual(void);
+HIDDEN uint64_t clock_elapsed(void);
+/* Time goes on; only if it is virtual. */
+HIDDEN void clock_pass(uint64_t nanoseconds);
+/* On clock_elapsed; FIBER_NEVER for a null time. */
+HIDDEN uint64_t clock_deadline(clockid_t clock, const struct timespec *time);
+HIDDEN uint64_t clock_deadline_in(const struct timespec *time);
+
+#endif

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Fibers that wait: for a wake-up, for a time, for a descriptor, or for another process. When all
+ * of them wait, virtual time jumps to the first deadline; if nothing can ever end the wait, that is
+ * a deadlock.
+ */
+#include "fibers/fibers.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "runtime/execution.h"
+
+enum { POLLED = 256, OUTSIDE_MS = 1, MILLISECOND = 1000000 };
+
+uint64_t fibers_next_deadline = FIBER_NEVER;
+static struct fiber *first, *last; /* those who wait, longest first */
+static bool deadlocked;
+
+static void enqueue(struct fiber *fiber)
+{
+	fiber->state = FIBER_WAITING;
+	fiber->later = NULL;
+	fiber->earlier = last;
+	*(last ? &last->later : &first) = fiber;
+	last = fiber;
+	if (fiber->deadline < fibers_next_deadline)
+		fibers_next_deadline = fiber->deadline;
+}
+
+static void dequeue(struct fiber *fiber)
+{
+	*(fiber->earlier ? &fiber->earlier->later : &first) = fiber->later;
+	*(fiber->later ? &fiber->later->earlier : &last) = fiber->earlier;
+	fiber_make_ready(fiber);
+}
+
+void waits_forget(void)
+{
+	first = last = NULL;
+	fibers_next_deadline = FIBER_NEVER;
+}
+
+/* ---- the end of waiting ---- */
+
+void fiber_wake_one(struct fiber *fiber)
+{
+	if (fiber->state == FIBER_WAITING)
+		dequeue(fiber);
+}
+
+unsigned fiber_wake(const void *object, unsigned count)
+{
+	unsigned woken = 0;
+	struct fiber *later;
+
+	for (struct fiber *fiber = first; fiber && woken < count; fiber = later) {
+		later = fiber->later;
+		if (fiber->object != object)
+			continue;
+		dequeue(fiber);
+		woken++;
+	}
+	return woken;
+}
+
+void fibers_expire(void)
+{
+	uint64_t now = clock_elapsed();
+	struct fiber *later;
+
+	fibers_next_deadline = FIBER_NEVER;
+	for (struct fiber *fiber = first; fiber; fiber = later) {
+		later = fiber->later;
+		if (fiber->deadline <= now) {
+			fiber->timed_out = true;
+			dequeue(fiber);
+		} else if (fiber->deadline < fibers_next_deadline) {
+			fibers_next_deadline = fiber->deadline;
+		}
+	}
+}
+
+/* ---- deadlock ---- */
+
+static void end_by_deadlock(void)
+{
+	struct sigaction fatal = { .sa_handler = SIG_DFL };
+	sigset_t all;
+
+	if (!runtime_recovers)
+		message("deadlock: every thread of the program waits for another one");
+	sigemptyset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	sigaction(SIGABRT, &fatal, NULL);
+	REAL(kill)(getpid(), SIGABRT);
+	_exit(127);
+}
+
+/* Every fiber says where it waits, one after the other; the last one ends the process. */
+static void report_deadlock(const struct frame *frame)
+{
+	struct execution *execution = runtime_execution;
+
+	if (execution->deadlocked < EXECUTION_DEADLOCKED && thread_enter()) {
+		execution->deadlock[execution->deadlocked++] = stack_capture(frame);
+		thread_leave();
+	}
+	fiber_current->state = FIBER_DONE;
+	fiber_leave();
+}
+
+static void deadlock(void)
+{
+	if (deadlocked)
+		end_by_deadlock();
+	deadlocked = true;
+	while (first)
+		dequeue(first);
+}
+
+/* ---- nobody is ready ---- */
+
+struct wishes {
+	nfds_t count;
+	struct pollfd poll[POLLED];
+	bool outside;
+};
+
+static void collect(struct wishes *wishes)
+{
+	wishes->count = 0;
+	wishes->outside = false;
+	for (struct fiber *fiber = first; fiber; fiber = fiber->later) {
+		wishes->outside |= fiber->outside;
+		for (nfds_t i = 0; i < fiber->polls && wishes->count < POLLED; i++)
+			wishes->poll[wishes->count++] = fiber->poll[i];
+	}
+}
+
+/* In the order of collect. */
+static void wake_wishes(const struct wishes *wishes)
+{
+	struct fiber *later;
+	nfds_t at = 0;
+
+	for (struct fiber *fiber = first; fiber; fiber = later) {
+		bool ready = fiber->outside;
+
+		later = fiber->later;
+		for (nfds_t i = 0; i < fiber->polls && at < wishes->count; i++)
+			ready |= wishes->poll[at++].revents != 0;
+		if (ready)
+			dequeue(fiber);
+	}
+}
+
+void fibers_look_at_descriptors(void)
+{
+	struct wishes wishes;
+
+	if (!first)
+		return;
+	collect(&wishes);
+	if (wishes.outside || (wishes.count && REAL(poll)(wishes.poll, wishes.count, 0) > 0))
+		wake_wishes(&wishes);
+}
+
+/* How long a real wait may take, in milliseconds; -1: without end. */
+static int patience(const struct wishes *wishes)
+{
+	uint64_t now = clock_elapsed(), left;
+
+	if (wishes->outside)
+		return OUTSIDE_MS;
+	if (fibers_next_deadline == FIBER_NEVER)
+		return -1;
+	if (clock_is_virtual() || fibers_next_deadline <= now)
+		return 0;
+	left = (fibers_next_deadline - now + MILLISECOND - 1) / MILLISECOND;
+	return left > 1000000 ? 1000000 : (int)left;
+}
+
+void fibers_idle(void)
+{
+	struct wishes wishes;
+	int heard;
+
+	while (!fibers_ready()) {
+		collect(&wishes);
+		if (!wishes.count && !wishes.outside && fibers_next_deadline == FIBER_NEVER) {
+			deadlock();
+			return;
+		}
+		heard = 0;
+		if (wishes.count || wishes.outside || !clock_is_virtual())
+			heard = REAL(poll)(wishes.poll, wishes.count, patience(&wishes));
+		if (heard > 0 || wishes.outside)
+			wake_wishes(&wishes);
+		else if (fibers_next_deadline != FIBER_NEVER && clock_is_virtual() &&
+			 fibers_next_deadline > clock_elapsed())
+			clock_pass(fibers_next_deadline - clock_elapsed());
+		if (wishes.outside)
+			clock_pass(OUTSIDE_MS * MILLISECOND);
+		fibers_expire();
+	}
+}
+
+/* ---- waiting ---- */
+
+static bool wait_for(struct fiber *self, const struct frame *frame)
+{
+	self->timed_out = false;
+	if (self->deadline <= clock_elapsed()) {
+		fiber_point(POINT_SPIN);
+		return false;
+	}
+	enqueue(self);
+	fiber_leave();
+	self->object = NULL;
+	self->polls = 0;
+	self->outside = false;
+	if (deadlocked)
+		report_deadlock(frame);
+	return !self->timed_out;
+}
+
+bool fiber_wait(const void *object, uint64_t deadline)
+{
+	struct fiber *self = fiber_current;
+
+	self->object = object;
+	self->deadline = deadline;
+	return wait_for(self, FRAME);
+}
+
+bool fiber_wait_outside(const void *object, uint64_t deadline)
+{
+	struct fiber *self = fiber_current;
+
+	self->outside = true;
+	self->object = object;
+	self->deadline = deadline;
+	return wait_for(self, FRAME);
+}
+
+bool fiber_wait_descriptors(struct pollfd *list, nfds_t polls, uint64_t deadline)
+{
+	struct fiber *self = fiber_current;
+
+	self->object = NULL;
+	self->poll = list;
+	self->polls = polls;
+	self->deadline = deadline;
+	return wait_for(self, FRAME);
+}
+
+bool fiber_wait_descriptor(int fd, short events, uint64_t deadline)
+{
+	struct pollfd own = { .fd = fd, .events = events };
+
+	if (fibers_live() < 2 || REAL(poll)(&own, 1, 0) != 0)
+		return true;
+	return fiber_wait_descriptors(&own, 1, deadline);
+}
