@@ -30,8 +30,17 @@ enum perdure_access_flag {
 	PERDURE_ASM = 1 << 21,         /* inside inline assembly */
 	PERDURE_IF_CHANGED = 1 << 22, /* a compare-and-swap in assembly: a store if bytes changed */
 	PERDURE_READ = 1 << 23,       /* __perdure_lanes only: they are loaded */
+	PERDURE_STORES = 1 << 23,     /* __perdure_visible only: it is a store */
 	PERDURE_ORDER_SHIFT = 24,     /* enum perdure_order, three bits */
 };
+
+/*
+ * Above the descriptor of loads, stores, flushes and fences, in 32 more bits: which chain of
+ * straight-line code it is in, and how many stores of this chain came before that may be to PM. If
+ * the runtime has heard of all of these, nothing else was stored in between. 0: that is not known.
+ */
+#define PERDURE_CHAIN_SHIFT 32
+#define PERDURE_CHAIN_STORES 31u /* of the 32 bits; the others are the chain's own */
 
 enum perdure_order {
 	PERDURE_ORDER_NONE,

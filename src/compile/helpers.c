@@ -161,19 +161,18 @@ static void call_helper(struct instrumenter *in, LLVMValueRef helper, LLVMValueR
 
 void helper_load(struct instrumenter *in, const struct access *access)
 {
-	LLVMTypeRef types[2] = { in->pointer, in->pointer };
+	LLVMTypeRef types[3] = { in->pointer, in->pointer, in->i64 };
 	uint64_t size = LLVMConstIntGetZExtValue(access->size);
-	LLVMValueRef function, arguments[2] = { access->pointer, access->base };
+	LLVMValueRef function, arguments[3] = { access->pointer, access->base, NULL };
 	struct helper helper;
-	char name[64];
 
 	if (size > PERDURE_SIZE_MASK)
 		size = PERDURE_SIZE_MASK;
-	snprintf(name, sizeof(name), "__perdure.load.%x.%lx", access->flags, size);
-	function = begin_helper(in, &helper, name, in->void_type, types, 2);
+	arguments[2] = instrument_chained(in, access->flags | size);
+	function = begin_helper(in, &helper, "__perdure.load", in->void_type, types, 3);
 	if (!function) {
 		LLVMValueRef hook[2] = { LLVMGetParam(helper.function, 0),
-					 constant32(in, access->flags | size) };
+					 LLVMGetParam(helper.function, 2) };
 
 		branch_on(in, &helper, build_window_test(in, LLVMGetParam(helper.function, 1)));
 		call_hook(in, "__perdure_load", hook, 2);
@@ -181,7 +180,7 @@ void helper_load(struct instrumenter *in, const struct access *access)
 		function = end_helper(in, &helper);
 	}
 	instrument_before(in, access->instruction);
-	call_helper(in, function, arguments, 2);
+	call_helper(in, function, arguments, 3);
 }
 
 /* ---- stores ---- */
@@ -236,19 +235,19 @@ static void store_name(struct instrumenter *in, const struct access *access, LLV
 void helper_store(struct instrumenter *in, const struct access *access, LLVMValueRef value)
 {
 	LLVMTypeRef type = LLVMTypeOf(value);
-	LLVMTypeRef types[4] = { in->pointer, in->pointer, type, in->pointer };
-	LLVMValueRef function,
-		arguments[4] = { access->pointer, access->base, value,
-				 place_of(in, access->instruction, access->pointer) };
+	LLVMTypeRef types[5] = { in->pointer, in->pointer, type, in->pointer, in->i64 };
+	uint32_t size = LLVMConstIntGetZExtValue(access->size);
+	LLVMValueRef function, arguments[5] = { access->pointer, access->base, value,
+						place_of(in, access->instruction, access->pointer),
+						instrument_chained(in, access->flags | size) };
 	struct helper helper;
 	char name[128];
 
 	store_name(in, access, type, name, sizeof(name));
-	function = begin_helper(in, &helper, name, in->void_type, types, 4);
+	function = begin_helper(in, &helper, name, in->void_type, types, 5);
 	if (!function) {
 		LLVMValueRef pointer = LLVMGetParam(helper.function, 0);
-		uint32_t size = LLVMConstIntGetZExtValue(access->size);
-		LLVMValueRef hook[4] = { pointer, NULL, constant32(in, access->flags | size),
+		LLVMValueRef hook[4] = { pointer, NULL, LLVMGetParam(helper.function, 4),
 					 LLVMGetParam(helper.function, 3) };
 
 		branch_on(in, &helper, build_window_test(in, LLVMGetParam(helper.function, 1)));
@@ -261,7 +260,7 @@ void helper_store(struct instrumenter *in, const struct access *access, LLVMValu
 		function = end_helper(in, &helper);
 	}
 	instrument_before(in, access->instruction);
-	call_helper(in, function, arguments, 4);
+	call_helper(in, function, arguments, 5);
 	LLVMInstructionEraseFromParent(access->instruction);
 }
 
@@ -366,16 +365,16 @@ static void build_flush_instruction(struct instrumenter *in, LLVMValueRef pointe
 
 void helper_flush(struct instrumenter *in, LLVMValueRef pointer, enum perdure_flush kind)
 {
-	LLVMTypeRef types[1] = { in->pointer };
-	LLVMValueRef function;
+	LLVMTypeRef types[2] = { in->pointer, in->i64 };
+	LLVMValueRef function, arguments[2] = { pointer, instrument_chained(in, kind) };
 	struct helper helper;
 	char name[64];
 
 	snprintf(name, sizeof(name), "__perdure.flush.%d", kind);
-	function = begin_helper(in, &helper, name, in->void_type, types, 1);
+	function = begin_helper(in, &helper, name, in->void_type, types, 2);
 	if (!function) {
 		LLVMValueRef line = LLVMGetParam(helper.function, 0);
-		LLVMValueRef hook[2] = { line, constant32(in, kind) };
+		LLVMValueRef hook[2] = { line, LLVMGetParam(helper.function, 1) };
 
 		branch_on(in, &helper, build_window_test(in, line));
 		call_hook(in, "__perdure_flush", hook, 2);
@@ -383,12 +382,12 @@ void helper_flush(struct instrumenter *in, LLVMValueRef pointer, enum perdure_fl
 		build_flush_instruction(in, line, kind);
 		function = end_helper(in, &helper);
 	}
-	call_helper(in, function, &pointer, 1);
+	call_helper(in, function, arguments, 2);
 }
 
 void helper_fence(struct instrumenter *in, enum perdure_fence kind)
 {
-	LLVMValueRef argument = constant32(in, kind);
+	LLVMValueRef argument = instrument_chained(in, kind);
 
 	call_hook(in, "__perdure_fence", &argument, 1);
 }
@@ -409,7 +408,7 @@ void helper_locked(struct instrumenter *in)
 	if (!function) {
 		LLVMValueRef member = inline_member(in, offsetof(struct perdure_inline, pending));
 		LLVMValueRef pending = LLVMBuildLoad2(in->builder, in->i8, member, "");
-		LLVMValueRef kind = constant32(in, PERDURE_RMW_FENCE);
+		LLVMValueRef kind = LLVMConstInt(in->i64, PERDURE_RMW_FENCE, false);
 
 		branch_on(in, &helper, LLVMBuildIsNotNull(in->builder, pending, ""));
 		call_hook(in, "__perdure_fence", &kind, 1);
@@ -421,9 +420,9 @@ void helper_locked(struct instrumenter *in)
 
 void helper_visible(struct instrumenter *in, LLVMValueRef pointer, uint32_t descriptor)
 {
-	LLVMTypeRef types[2] = { in->pointer, in->i32 };
+	LLVMTypeRef types[2] = { in->pointer, in->i64 };
 	LLVMValueRef arguments[2] = { pointer ? pointer : LLVMConstNull(in->pointer),
-				      constant32(in, descriptor) };
+				      instrument_chained(in, descriptor) };
 	struct helper helper;
 	LLVMValueRef function =
 		begin_helper(in, &helper, "__perdure.visible", in->void_type, types, 2);

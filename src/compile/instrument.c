@@ -57,6 +57,71 @@ char *instrument_describe(struct instrumenter *in, LLVMValueRef instruction, con
 	return result;
 }
 
+/* ---- chains of straight-line code ---- */
+
+LLVMValueRef instrument_chained(struct instrumenter *in, uint32_t descriptor)
+{
+	uint64_t chain = in->chain_stores <= PERDURE_CHAIN_STORES
+				 ? (in->chain & ~PERDURE_CHAIN_STORES) | in->chain_stores
+				 : 0;
+
+	return LLVMConstInt(in->i64, chain << PERDURE_CHAIN_SHIFT | descriptor, false);
+}
+
+static void new_chain(struct instrumenter *in)
+{
+	in->chain += PERDURE_CHAIN_STORES + 1;
+	in->chain_stores = 0;
+}
+
+static bool is_quiet_call(LLVMValueRef call)
+{
+	static const char *const quiet[] = { "llvm.dbg.",        "llvm.lifetime.",
+					     "llvm.assume",      "llvm.x86.sse",
+					     "llvm.x86.clflush", "llvm.x86.clwb",
+					     "llvm.annotation",  "llvm.ptr.annotation" };
+	LLVMValueRef callee = LLVMGetCalledValue(call);
+	const char *name = LLVMIsAFunction(callee) ? LLVMGetValueName(callee) : "";
+
+	for (unsigned i = 0; i < sizeof(quiet) / sizeof(*quiet); i++)
+		if (strncmp(name, quiet[i], strlen(quiet[i])) == 0)
+			return true;
+	return false;
+}
+
+static uint32_t access_flags(struct instrumenter *in, LLVMValueRef instruction);
+
+/* To the thread's own variables, or to the flag that goes with stores. */
+static bool is_unseen_store(struct instrumenter *in, LLVMValueRef store)
+{
+	LLVMValueRef base = access_base(LLVMGetOperand(store, 1));
+
+	return base == in->inline_state || (access_is_stack(base) && !access_flags(in, store));
+}
+
+/* What an instruction that has got its hooks means for those behind it. */
+static void continue_chain(struct instrumenter *in, LLVMOpcode opcode, bool quiet, bool stack)
+{
+	switch (opcode) {
+	case LLVMStore:
+		if (!stack)
+			in->chain_stores++;
+		break;
+	case LLVMAtomicRMW:
+	case LLVMAtomicCmpXchg:
+		new_chain(in);
+		break;
+	case LLVMCall:
+	case LLVMInvoke:
+	case LLVMCallBr:
+		if (!quiet)
+			new_chain(in);
+		break;
+	default:
+		break;
+	}
+}
+
 /* ---- loads and stores ---- */
 
 static uint32_t order_flags(LLVMAtomicOrdering ordering)
@@ -96,7 +161,8 @@ static void tell_visible(struct instrumenter *in, const struct access *access)
 		return;
 	instrument_before(in, access->instruction);
 	helper_visible(in, access->pointer,
-		       access->flags | (size <= PERDURE_SIZE_MASK ? (uint32_t)size : 0));
+		       access->flags | (size <= PERDURE_SIZE_MASK ? (uint32_t)size : 0) |
+			       (LLVMIsAStoreInst(access->instruction) ? PERDURE_STORES : 0));
 }
 
 static void instrument_load(struct instrumenter *in, LLVMValueRef load)
@@ -402,6 +468,7 @@ enum { LARGE_FUNCTION = 8000 }; /* instructions */
 static void instrument_function(struct instrumenter *in, LLVMValueRef function)
 {
 	LLVMValueRef *list = NULL;
+	LLVMBasicBlockRef block = NULL;
 	size_t count = 0, room = 0;
 
 	in->function = function;
@@ -421,8 +488,19 @@ static void instrument_function(struct instrumenter *in, LLVMValueRef function)
 		}
 	/* Each inlined test adds blocks; the optimiser needs quadratic time for very many. */
 	in->outlined = count > LARGE_FUNCTION;
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
+		LLVMOpcode opcode = LLVMGetInstructionOpcode(list[i]);
+		bool call = LLVMIsACallInst(list[i]) || LLVMIsAInvokeInst(list[i]);
+		bool quiet = call && is_quiet_call(list[i]);
+		bool stack = opcode == LLVMStore && is_unseen_store(in, list[i]);
+
+		if (LLVMGetInstructionParent(list[i]) != block) {
+			block = LLVMGetInstructionParent(list[i]);
+			new_chain(in);
+		}
 		instrument_instruction(in, list[i]);
+		continue_chain(in, opcode, quiet, stack);
+	}
 	free(list);
 }
 
@@ -509,6 +587,8 @@ static bool run_passes(LLVMModuleRef module, const char *passes)
 
 static void set_up(struct instrumenter *in, LLVMModuleRef module)
 {
+	size_t length;
+
 	*in = (struct instrumenter){ .module = module };
 	in->context = LLVMGetModuleContext(module);
 	in->builder = LLVMCreateBuilderInContext(in->context);
@@ -519,6 +599,10 @@ static void set_up(struct instrumenter *in, LLVMModuleRef module)
 	in->i8 = LLVMInt8TypeInContext(in->context);
 	in->i32 = LLVMInt32TypeInContext(in->context);
 	in->i64 = LLVMInt64TypeInContext(in->context);
+	/* Chains of different files should differ, too. */
+	for (const char *name = LLVMGetModuleIdentifier(module, &length); *name; name++)
+		in->chain = in->chain * 33 + (unsigned char)*name;
+	in->chain *= PERDURE_CHAIN_STORES + 1;
 	in->tbaa_kind = LLVMGetMDKindIDInContext(in->context, "tbaa", 4);
 	in->nontemporal_kind = LLVMGetMDKindIDInContext(in->context, "nontemporal", 11);
 }

@@ -31,6 +31,8 @@ struct instrumenter {
 	LLVMValueRef inline_state; /* __perdure_inline */
 	LLVMValueRef function;     /* the one being instrumented */
 	bool outlined;             /* it is so large that tests are not inlined */
+	uint32_t chain;            /* of straight-line code, as in event.h */
+	uint32_t chain_stores;
 	unsigned tbaa_kind, nontemporal_kind;
 };
 
@@ -45,6 +47,9 @@ struct access {
 void instrument_before(struct instrumenter *in, LLVMValueRef instruction);
 /* The same after an instruction that is no terminator. */
 void instrument_after(struct instrumenter *in, LLVMValueRef instruction);
+
+/* A descriptor with where it is in its chain: 64 bits. */
+LLVMValueRef instrument_chained(struct instrumenter *in, uint32_t descriptor);
 
 /* ---- access.c ---- */
 

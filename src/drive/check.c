@@ -546,14 +546,16 @@ static bool check_all(struct engine *engine, int session_fd)
 	while (!check->budget && schedules_next(schedules, settings)) {
 		if (engine->runs++)
 			forget_run(engine);
+		engine->schedule = 0; /* nobody has asked for its text yet */
 		if (!run_program(engine))
 			return false;
+		if (engine->session->executions.execution[0].deadlocked)
+			judge_deadlock(engine);
 		if (!engine->session->pm_mapped || check->budget ||
 		    engine->session->executions.too_large)
 			break; /* nothing to crash, or no time for it */
 		if (settings->measure)
 			continue;
-		engine->schedule = 0; /* nobody has asked for its text yet */
 		if (!examine(engine))
 			return false;
 		check->counts.schedules++;

@@ -28,7 +28,7 @@ struct check_settings {
 	bool progress;
 };
 
-/* What happened before, at and after one finding's crash. */
+/* What happened before, at and after one finding's crash; crash number 0: before any crash. */
 struct check_witness {
 	uint32_t crash_event;
 	uint32_t crash_number; /* 1, 2, … */
@@ -38,6 +38,8 @@ struct check_witness {
 	bool latest;
 	uint32_t choices;
 	uint8_t taken[VIEW_CHOICES];
+	uint32_t deadlocked; /* threads that wait, and where */
+	uint32_t deadlock[EXECUTION_DEADLOCKED];
 	char *message; /* of a symptom; null otherwise */
 	char *output;
 };

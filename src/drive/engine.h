@@ -60,11 +60,11 @@ struct engine {
 	struct memo *memo; /* null: off */
 	uint32_t *crash;   /* events before which it crashes */
 	uint32_t crashes, next_crash;
-	uint32_t share;    /* how many a worker takes at a time */
+	uint32_t share;        /* how many a worker takes at a time */
 	struct zygote program; /* the run before the crash is a fork of this */
-	unsigned runs;     /* of the program */
-	uint32_t schedule; /* that of the last run, among those of the check; 0: not there */
-	bool ready;        /* workers can start recoveries */
+	unsigned runs;         /* of the program */
+	uint32_t schedule;     /* that of the last run, among those of the check; 0: not there */
+	bool ready;            /* workers can start recoveries */
 	int nowhere;
 	struct input recorded; /* standard input of the run before the crash … */
 	int input;             /* … and what recoveries get for it */
@@ -91,6 +91,8 @@ void judge_note_changes(struct worker *worker);
 /* If it is known what this task will do: judges that, and returns it. Null if it must run. */
 const struct path *judge_known(struct engine *engine, struct worker *worker,
 			       const struct task *task);
+/* The program's own threads wait for each other, before any crash. */
+void judge_deadlock(struct engine *engine);
 void judge_give_up_memo(struct engine *engine, const char *why);
 void judge_add_task(struct worker *worker, const struct task *task);
 

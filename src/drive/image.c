@@ -427,7 +427,7 @@ bool image_prepare(struct image *image)
 			return false;
 	execution->reads = execution->reads_lost = 0;
 	execution->inputs = execution->listening = 0;
-	execution->signal = execution->signal_stack = 0;
+	execution->signal = execution->signal_stack = execution->deadlocked = 0;
 	return true;
 }
 

@@ -108,18 +108,48 @@ static uint32_t schedule_of(struct engine *engine)
 	return engine->schedule = ++check->schedules;
 }
 
-static uint32_t add_witness(const struct judging *judging)
+static struct check_witness *new_witness(struct check *check)
 {
-	struct check *check = judging->engine->check;
-	const struct worker *worker = judging->worker;
-	struct check_witness *witness;
-	uint32_t choices = judging->view ? judging->view->choices : 0;
-
 	check->witness =
 		realloc(check->witness, (check->witnesses + 1ul) * sizeof(*check->witness));
 	if (!check->witness)
 		abort();
-	witness = &check->witness[check->witnesses];
+	return &check->witness[check->witnesses++];
+}
+
+void judge_deadlock(struct engine *engine)
+{
+	const struct execution *program = &engine->session->executions.execution[0];
+	struct raw_finding finding = {
+		.kind = KIND_CRASH_SYMPTOM,
+		.stack = program->deadlock[0],
+		.custom = SYMPTOM_DEADLOCK,
+	};
+	uint32_t number = checkers_report(&finding, UINT32_MAX);
+	struct raw_finding *known = &engine->session->raw.entry[number];
+	struct check_witness *witness;
+
+	if (!number || known->witness)
+		return;
+	witness = new_witness(engine->check);
+	*witness = (struct check_witness){
+		.schedule = schedule_of(engine),
+		.deadlocked = program->deadlocked,
+		.message =
+			strdup("the program deadlocks: all its threads wait, and nobody can wake "
+			       "them"),
+	};
+	memcpy(witness->deadlock, program->deadlock, sizeof(witness->deadlock));
+	known->witness = engine->check->witnesses;
+}
+
+static uint32_t add_witness(const struct judging *judging)
+{
+	struct check *check = judging->engine->check;
+	const struct worker *worker = judging->worker;
+	struct check_witness *witness = new_witness(check);
+	uint32_t choices = judging->view ? judging->view->choices : 0;
+
 	*witness = (struct check_witness){
 		.crash_event = worker->image.crash,
 		.crash_number = worker->crash_number + 1,
@@ -134,10 +164,12 @@ static uint32_t add_witness(const struct judging *judging)
 		memcpy(witness->taken, judging->view->taken, witness->choices);
 	if (judging->outcome) {
 		witness->message = symptom_text(judging->outcome);
+		witness->deadlocked = judging->outcome->deadlocked;
+		memcpy(witness->deadlock, judging->outcome->deadlock, sizeof(witness->deadlock));
 		if (judging->outcome->output)
 			witness->output = strdup(judging->outcome->output);
 	}
-	return ++check->witnesses;
+	return check->witnesses;
 }
 
 /*

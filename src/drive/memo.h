@@ -17,7 +17,9 @@ struct outcome {
 	int32_t status;   /* as from wait */
 	uint32_t stack;   /* where */
 	uint64_t address; /* of a fault */
-	char *output;     /* the end of what it printed; null if nothing */
+	uint32_t deadlocked;
+	uint32_t deadlock[EXECUTION_DEADLOCKED]; /* where threads wait for each other */
+	char *output;                            /* the end of what it printed; null if nothing */
 };
 
 struct memo;

@@ -26,7 +26,8 @@ static bool next_script(struct schedule_settings *settings)
 {
 	uint32_t length = settings->choices;
 
-	while (length && settings->choice[length - 1].taken + 1 >= settings->choice[length - 1].ways)
+	while (length &&
+	       settings->choice[length - 1].taken + 1 >= settings->choice[length - 1].ways)
 		length--;
 	if (!length)
 		return false;

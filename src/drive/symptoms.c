@@ -91,6 +91,14 @@ char *symptom_text(const struct outcome *outcome)
 		return strdup("recovery does not end: it has used up its CPU time (--timeout)");
 	case SYMPTOM_BLOCKED:
 		return strdup("recovery does not end: it waits, and nothing happens");
+	case SYMPTOM_DEADLOCK:
+		length = asprintf(&text,
+				  outcome->deadlocked == 1
+					  ? "recovery waits for itself: a deadlock"
+					  : "recovery deadlocks: %u threads wait, and nobody "
+					    "can wake them",
+				  outcome->deadlocked);
+		break;
 	case SYMPTOM_MEMORY:
 		return strdup("recovery takes memory without end");
 	case SYMPTOM_OUTPUT:

@@ -14,6 +14,7 @@ enum symptom {
 	SYMPTOM_NONE,
 	SYMPTOM_HANG = 100, /* uses CPU time without end */
 	SYMPTOM_BLOCKED,    /* waits for something that does not come */
+	SYMPTOM_DEADLOCK,   /* its threads wait for each other */
 	SYMPTOM_MEMORY,
 	SYMPTOM_OUTPUT, /* fills the disk */
 	SYMPTOM_PROCESSES,

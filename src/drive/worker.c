@@ -70,6 +70,8 @@ static void classify(const struct engine *engine, const struct worker *worker, i
 		outcome->symptom = SYMPTOM_INCONSISTENT;
 	else if (sanitizer && status)
 		outcome->symptom = SYMPTOM_SANITIZER;
+	else if (WIFSIGNALED(status) && execution->deadlocked)
+		outcome->symptom = SYMPTOM_DEADLOCK;
 	else if (WIFSIGNALED(status))
 		outcome->symptom = WTERMSIG(status);
 	else if (engine->check->settings.bad_exit[WEXITSTATUS(status)])
@@ -77,6 +79,13 @@ static void classify(const struct engine *engine, const struct worker *worker, i
 	if (outcome->symptom) {
 		outcome->stack = execution->signal_stack;
 		outcome->address = execution->signal_address;
+	}
+	if (outcome->symptom == SYMPTOM_DEADLOCK) {
+		outcome->deadlocked = execution->deadlocked < EXECUTION_DEADLOCKED
+					      ? execution->deadlocked
+					      : EXECUTION_DEADLOCKED;
+		memcpy(outcome->deadlock, execution->deadlock, sizeof(outcome->deadlock));
+		outcome->stack = outcome->deadlock[0];
 	}
 	free(sanitizer);
 }

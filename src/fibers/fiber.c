@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "fibers/fibers.h"
+#include "fibers/buffer.h"
 
 #include <errno.h>
 #include <malloc.h>
@@ -78,11 +78,13 @@ static bool find_tail(uintptr_t tls)
 	enum { FIRST = 0x200, LAST = 0x600 };
 	int32_t id = REAL(gettid)();
 
-	for (size_t at = FIRST; at < LAST; at += 4)
-		if (*(int32_t *)(tls + at) == id) {
-			tail_offset = at - offsetof(struct control_block_tail, id);
-			return tail_offset % 8 == 0;
-		}
+	for (tail_offset = FIRST; tail_offset < LAST; tail_offset += 8) {
+		const struct control_block_tail *tail = tail_of(tls);
+
+		if (tail->id == id && tail->robust_before == tail->robust_head &&
+		    tail->robust_head[0] == tail->robust_head)
+			return true;
+	}
 	return false;
 }
 
@@ -312,6 +314,7 @@ static void release_robust_mutexes(struct fiber *fiber)
 
 static void end_thread(struct fiber *fiber)
 {
+	buffer_drain();
 	call_tls_destructors();
 	keys_run_destructors();
 	release_robust_mutexes(fiber);

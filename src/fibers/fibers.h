@@ -106,13 +106,6 @@ extern HIDDEN bool fibers_preempt; /* the schedule may switch before any access 
 /* Another fiber may run here. */
 HIDDEN void fiber_point(enum fiber_point kind);
 
-/* Before any access to PM, a flush or a fence. */
-static inline void fiber_access(void)
-{
-	if (__builtin_expect(fibers_preempt, 0))
-		fiber_point(POINT_ACCESS);
-}
-
 /* Another one must: this one waits or is done. */
 HIDDEN void fiber_leave(void);
 /* Puts it among those that are ready, as the last one. */

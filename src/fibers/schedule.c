@@ -7,9 +7,10 @@
  * et al., ASPLOS 2010); or as a script says, which is how all schedules of a program are gone
  * through.
  */
-#include "fibers/fibers.h"
+#include "fibers/buffer.h"
 
 #include "runtime/execution.h"
+#include "runtime/hooks.h"
 
 HIDDEN void fiber_swap(void **from, void *to, uintptr_t tls);
 
@@ -63,6 +64,8 @@ void schedule_start(void)
 		schedule.policy = SCHEDULE_ROUND_ROBIN;
 	schedule.random = wanted->seed;
 	fibers_preempt = schedule.policy != SCHEDULE_ROUND_ROBIN || wanted->measure;
+	runtime_wants_loads |= fibers_preempt;
+	buffers_on = runtime_logs && schedule.policy != SCHEDULE_ROUND_ROBIN;
 	schedule.changes = wanted->depth ? wanted->depth - 1 : 0;
 	if (schedule.changes > CHANGES)
 		schedule.changes = CHANGES;
@@ -194,6 +197,20 @@ static struct fiber *choose(enum fiber_point kind, bool stays)
 	}
 }
 
+/* How many of the operations that wait in the buffer shall wait on? */
+static unsigned choose_kept(unsigned waiting)
+{
+	switch (schedule.policy) {
+	case SCHEDULE_RANDOM:
+	case SCHEDULE_PCT:
+		return next_random() % (waiting + 1);
+	case SCHEDULE_SCRIPT:
+		return choose_way(waiting + 1);
+	default:
+		return 0;
+	}
+}
+
 /* ---- switching ---- */
 
 static void switch_to(struct fiber *next)
@@ -203,8 +220,12 @@ static void switch_to(struct fiber *next)
 	if (next == self)
 		return;
 	self->accesses = 0;
+	if (runtime_thread.buffered)
+		buffer_leave(choose_kept(buffer_waiting()));
 	fiber_current = next;
 	fiber_swap(&self->stack_pointer, next->stack_pointer, next->tls);
+	if (runtime_thread.buffered)
+		buffer_enter();
 	if (__builtin_expect(dead != NULL, 0)) {
 		fiber_free(dead);
 		dead = NULL;
@@ -219,6 +240,8 @@ void fiber_point(enum fiber_point kind)
 
 	if (runtime_thread.busy || self->holds)
 		return; /* a signal handler inside of a hook; a locked stream */
+	if (kind != POINT_ACCESS && runtime_thread.buffered)
+		buffer_drain();
 	if (kind == POINT_ACCESS && ++self->accesses >= SPIN_ACCESSES)
 		kind = POINT_SPIN;
 	if (kind == POINT_SPIN) {
@@ -239,6 +262,8 @@ void fiber_leave(void)
 {
 	struct fiber *self = fiber_current;
 
+	if (runtime_thread.buffered)
+		buffer_drain();
 	take_out(self);
 	if (self->state == FIBER_DONE && self->detached)
 		dead = self;

@@ -47,6 +47,8 @@ static void fill_in(struct finding *f, const struct raw_finding *raw, const stru
 	if (raw->witness) {
 		f->witness = &check->witness[raw->witness - 1];
 		symbols_resolve(session, f->witness->crash_stack, &f->crash);
+		for (uint32_t i = 1; i < f->witness->deadlocked; i++, f->waits++)
+			add_site(f, session, f->witness->deadlock[i]);
 	}
 	set_object(f, session);
 	finding_describe(f, raw, session);

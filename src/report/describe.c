@@ -199,7 +199,7 @@ static void set_roles(struct finding *f)
 	};
 
 	for (unsigned i = 0; i < f->sites; i++)
-		f->site[i].role = roles[f->kind][i > 0];
+		f->site[i].role = i + f->waits >= f->sites && i ? "lock" : roles[f->kind][i > 0];
 }
 
 static void set_field(struct finding *f)

@@ -32,7 +32,7 @@ static inline const struct frame_info *site_shown(const struct site *site)
 	return site->frames ? &site->frame[site->shown] : NULL;
 }
 
-enum { FINDING_SITES = 2 + RAW_SUSPECTS };
+enum { FINDING_SITES = 2 + RAW_SUSPECTS + EXECUTION_DEADLOCKED };
 
 struct check;
 struct check_witness;
@@ -43,6 +43,7 @@ struct finding {
 	char *message;
 	char *detail; /* what the second site is, for the text report; may be null */
 	struct site site[FINDING_SITES];
+	unsigned waits; /* the last ones of them: threads in a deadlock */
 	unsigned sites;
 	uint64_t address, size;
 	char *map; /* path of the PM file, or "heap"; null where there is no address */

@@ -52,7 +52,7 @@ static json_t *crash_json(const struct finding *f)
 {
 	const struct frame_info *frame = f->crash.frames ? site_shown(&f->crash) : NULL;
 
-	if (!f->witness)
+	if (!f->witness || !f->witness->crash_number)
 		return json_null();
 	return json_pack("{s:i, s:i, s:i, s:o, s:i, s:o}", "number", (int)f->witness->crash_number,
 			 "of", (int)f->witness->crash_points, "event", (int)f->witness->crash_event,

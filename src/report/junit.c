@@ -56,8 +56,9 @@ static void print_stacks(FILE *out, const struct finding *f)
 		}
 	}
 	if (f->witness) {
-		fprintf(out, "crash point %u, with the %s values\n", f->witness->crash_number,
-			f->witness->latest ? "newest" : "oldest");
+		if (f->witness->crash_number)
+			fprintf(out, "crash point %u, with the %s values\n",
+				f->witness->crash_number, f->witness->latest ? "newest" : "oldest");
 		if (f->witness->output) {
 			fputs("it printed:\n", out);
 			print_escaped(out, f->witness->output);

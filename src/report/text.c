@@ -168,12 +168,10 @@ static void print_output(FILE *out, const char *output)
 }
 
 /* Which crash it was. */
-static void print_crash(FILE *out, const struct result *result, const struct finding *f)
+static void print_crash_point(FILE *out, const struct finding *f)
 {
 	const struct check_witness *witness = f->witness;
 
-	if (!witness)
-		return;
 	fprintf(out, "  crash point %u of %u", witness->crash_number, witness->crash_points);
 	if (f->crash.frames) {
 		const struct frame_info *frame = site_shown(&f->crash);
@@ -188,6 +186,16 @@ static void print_crash(FILE *out, const struct result *result, const struct fin
 		}
 	}
 	fprintf(out, ", with the %s values\n", witness->latest ? "newest" : "oldest");
+}
+
+static void print_witness(FILE *out, const struct result *result, const struct finding *f)
+{
+	const struct check_witness *witness = f->witness;
+
+	if (!witness)
+		return;
+	if (witness->crash_number)
+		print_crash_point(out, f);
 	if (witness->schedule && result->check->settings.schedules.policy != SCHEDULE_ROUND_ROBIN)
 		fprintf(out, "  to see it again: --schedule %s\n",
 			result->check->schedule[witness->schedule - 1]);
@@ -212,10 +220,13 @@ static void print_block(FILE *out, const struct result *result, size_t first,
 	for (unsigned i = 1; i < f->sites; i++) {
 		if (!f->site[i].frames)
 			continue;
-		fprintf(out, "  %s:\n", i == 1 && f->detail ? f->detail : further_site(f));
+		fprintf(out, "  %s:\n",
+			i + f->waits >= f->sites ? "another thread waits"
+			: i == 1 && f->detail    ? f->detail
+						 : further_site(f));
 		print_stack(out, &f->site[i]);
 	}
-	print_crash(out, result, f);
+	print_witness(out, result, f);
 	print_object(out, f);
 	if (f->folded)
 		fprintf(out, "  and at further places: too many to list them all\n");

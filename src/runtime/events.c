@@ -116,7 +116,8 @@ static void write_lines(char *to, size_t n, const struct content *content, uint3
 	struct session_thread *thread;
 	uint32_t stack;
 
-	fiber_access();
+	if (fibers_preempt)
+		fiber_point(POINT_ACCESS);
 	thread = followed ? thread_enter() : NULL;
 	if (!thread) {
 		write_part(to, content, 0, n);

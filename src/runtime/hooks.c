@@ -5,7 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "fibers/fibers.h"
+#include "fibers/buffer.h"
 #include "runtime/execution.h"
 #include "runtime/library.h"
 
@@ -44,23 +44,33 @@ static void note_skipped(void)
 
 /* ---- loads ---- */
 
-void hook_load(const void *p, uint32_t descriptor, const struct frame *frame)
+/* Others may run before an access; `descriptor` with its chain. */
+static void make_way(uint64_t descriptor)
+{
+	if (__builtin_expect(!fibers_preempt, 1))
+		return;
+	if (buffers_on)
+		buffer_continue(descriptor);
+	fiber_point(POINT_ACCESS);
+}
+
+void hook_load(const void *p, uint64_t descriptor, const struct frame *frame)
 {
 	struct session_thread *thread;
 
 	if (!(descriptor & PERDURE_RMW)) /* whose store comes next */
-		fiber_access();
+		make_way(descriptor);
 	if (runtime_recovers) {
 		recovery_load(p, descriptor & PERDURE_SIZE_MASK,
 			      descriptor & PERDURE_BULK ? READ_BULK : 0, frame);
 		return;
 	}
-	thread = is_trusted(frame) ? NULL : thread_enter();
+	thread = is_trusted(frame) ? NULL : thread_enter_waiting();
 	if (!thread)
 		return;
 	thread->loads++;
 	if (runtime_session->stream.on)
-		tell(thread, PERDURE_EVENT_LOAD, descriptor & ~PERDURE_SIZE_MASK, p,
+		tell(thread, PERDURE_EVENT_LOAD, (uint32_t)descriptor & ~PERDURE_SIZE_MASK, p,
 		     descriptor & PERDURE_SIZE_MASK, stack_capture(frame));
 	thread_leave();
 }
@@ -85,39 +95,12 @@ static void store_value(void *p, uint64_t value, unsigned size)
 	__asm__ volatile("" ::: "memory");
 }
 
-void hook_store(void *p, uint64_t value, uint32_t descriptor, const char *place,
-		const struct frame *frame)
+static void commit_store(struct session_thread *thread, void *p, uint64_t value,
+			 uint32_t descriptor, const char *place, uint32_t stack)
 {
 	unsigned size = descriptor & PERDURE_SIZE_MASK;
 	uint64_t address = (uintptr_t)p;
-	struct session_thread *thread;
-	uint32_t stack;
-	bool followed;
 
-	fiber_access();
-	if (runtime_recovers) {
-		store_value(p, value, size);
-		recovery_stored(p, size);
-		return;
-	}
-	/* A bad address faults here, outside any lock; what is mapped is not worth a look. */
-	if (!window_has(p, size))
-		*(volatile char *)p;
-	if (address % PERDURE_LINE_SIZE + size > PERDURE_LINE_SIZE) {
-		hook_write_begin(p, size, descriptor, frame);
-		store_value(p, value, size);
-		hook_write_end(p, size, descriptor, 1, place, frame);
-		return;
-	}
-	followed = is_followed(p) && !is_trusted(frame);
-	thread = followed ? thread_enter() : NULL;
-	if (!thread) {
-		if (followed)
-			note_skipped();
-		store_value(p, value, size);
-		return;
-	}
-	stack = stack_capture(frame);
 	thread->stores++;
 	thread->lines.event++;
 	if (lines_begin(&runtime_session->lines, &thread->lines, address)) {
@@ -128,14 +111,65 @@ void hook_store(void *p, uint64_t value, uint32_t descriptor, const char *place,
 	} else {
 		store_value(p, value, size);
 	}
+	if (runtime_session->listening)
+		tell_event(thread, PERDURE_EVENT_STORE, descriptor & ~PERDURE_SIZE_MASK, p, size,
+			   stack, place);
+}
+
+void hook_commit_store(void *p, uint64_t value, uint32_t descriptor, const char *place,
+		       uint32_t stack)
+{
+	struct session_thread *thread = thread_enter();
+
+	if (thread) {
+		commit_store(thread, p, value, descriptor, place, stack);
+		thread_leave();
+	} else {
+		store_value(p, value, descriptor & PERDURE_SIZE_MASK);
+	}
+}
+
+void hook_store(void *p, uint64_t value, uint64_t descriptor, const char *place,
+		const struct frame *frame)
+{
+	unsigned size = descriptor & PERDURE_SIZE_MASK;
+	struct session_thread *thread;
+	uint32_t stack;
+	bool followed;
+
+	make_way(descriptor);
+	if (runtime_recovers) {
+		store_value(p, value, size);
+		recovery_stored(p, size);
+		return;
+	}
+	/* A bad address faults here, outside any lock; what is mapped is not worth a look. */
+	if (!window_has(p, size))
+		*(volatile char *)p;
+	if ((uintptr_t)p % PERDURE_LINE_SIZE + size > PERDURE_LINE_SIZE) {
+		hook_write_begin(p, size, descriptor, frame);
+		store_value(p, value, size);
+		hook_write_end(p, size, descriptor, 1, place, frame);
+		return;
+	}
+	followed = is_followed(p) && !is_trusted(frame);
+	thread = followed ? thread_enter_waiting() : NULL;
+	if (!thread) {
+		if (followed)
+			note_skipped();
+		store_value(p, value, size);
+		return;
+	}
+	stack = stack_capture(frame);
+	if (buffers_on)
+		buffer_store(p, value, descriptor, place, stack);
+	else
+		commit_store(thread, p, value, descriptor, place, stack);
 	__perdure_inline.stored = 1;
 	if (descriptor & PERDURE_NONTEMPORAL)
 		__perdure_inline.pending = 1;
 	if (runtime_thread.judges)
 		judge_store(thread, p, size, place, stack, frame);
-	if (runtime_session->listening)
-		tell_event(thread, PERDURE_EVENT_STORE, descriptor & ~PERDURE_SIZE_MASK, p, size,
-			   stack, place);
 	thread_leave();
 }
 
@@ -193,7 +227,7 @@ void hook_write_begin(void *p, uint64_t size, uint32_t descriptor, const struct 
 	struct open_write *write;
 
 	if (!open_writes.count && !(descriptor & PERDURE_RMW))
-		fiber_access();
+		make_way(0);
 	if (runtime_recovers) {
 		if (descriptor & (PERDURE_RMW | PERDURE_IF_CHANGED) && in_window(p))
 			recovery_load(p, size, 0, frame);
@@ -325,69 +359,126 @@ void hook_lanes(void *p, uint64_t element, uint64_t mask, uint32_t flags, const 
 
 /* ---- flushes and fences ---- */
 
-void hook_flush(const void *p, uint32_t kind, const struct frame *frame)
+static void commit_flush(struct session_thread *thread, const void *p, uint32_t kind,
+			 uint32_t stack)
+{
+	uint64_t line = line_of((uintptr_t)p);
+
+	thread->flushes++;
+	lines_flush(&runtime_session->lines, &thread->lines, line, stack,
+		    kind == PERDURE_CLFLUSH ? LINES_ORDERED : LINES_FLUSH, (const uint64_t *)line);
+	tell(thread, PERDURE_EVENT_FLUSH, kind, p, 0, stack);
+}
+
+void hook_commit_flush(const void *p, uint32_t kind, uint32_t stack)
+{
+	struct session_thread *thread = thread_enter();
+
+	if (!thread)
+		return;
+	commit_flush(thread, p, kind, stack);
+	thread_leave();
+}
+
+void hook_flush(const void *p, uint64_t descriptor, const struct frame *frame)
 {
 	bool followed = is_followed(p) && !is_trusted(frame) && !runtime_recovers;
+	uint32_t kind = descriptor, stack;
 	struct session_thread *thread;
-	uint32_t stack;
 
-	fiber_access();
-	thread = followed ? thread_enter() : NULL;
+	make_way(descriptor);
+	thread = followed ? thread_enter_waiting() : NULL;
 	if (!thread) {
 		if (followed)
 			note_skipped();
 		return;
 	}
 	stack = stack_capture(frame);
-	thread->flushes++;
-	lines_flush(&runtime_session->lines, &thread->lines, line_of((uintptr_t)p), stack,
-		    kind == PERDURE_CLFLUSH ? LINES_ORDERED : LINES_FLUSH,
-		    (const uint64_t *)line_of((uintptr_t)p));
 	__perdure_inline.stored = 1;
-	__perdure_inline.pending = thread->lines.flushes != 0;
-	tell(thread, PERDURE_EVENT_FLUSH, kind, p, 0, stack);
+	if (buffers_on) {
+		buffer_flush(p, kind, stack);
+		__perdure_inline.pending = 1;
+	} else {
+		commit_flush(thread, p, kind, stack);
+		__perdure_inline.pending = thread->lines.flushes != 0;
+	}
 	thread_leave();
 }
 
-void hook_fence(uint32_t kind, const struct frame *frame)
+static void commit_fence(struct session_thread *thread, uint32_t kind, bool idle, uint32_t stack)
 {
+	thread->fences++;
+	if (kind == PERDURE_SFENCE || kind == PERDURE_MFENCE || kind == PERDURE_RMW_FENCE)
+		lines_fence(&runtime_session->lines, &thread->lines, stack, idle);
+	tell(thread, PERDURE_EVENT_FENCE, kind, NULL, 0, stack);
+}
+
+void hook_commit_sfence(bool idle, uint32_t stack)
+{
+	struct session_thread *thread = thread_enter();
+
+	if (!thread)
+		return;
+	commit_fence(thread, PERDURE_SFENCE, idle, stack);
+	thread_leave();
+}
+
+void hook_fence(uint64_t descriptor, const struct frame *frame)
+{
+	uint32_t kind = descriptor, stack;
 	struct session_thread *thread;
-	uint32_t stack;
+	bool idle;
 
 	if (kind != PERDURE_RMW_FENCE) /* hook_visible, or the lock, has done it */
-		fiber_access();
+		make_way(descriptor);
 	if (kind >= PERDURE_THREAD_FENCE_ACQUIRE && !(runtime_session && runtime_wants_loads))
 		return;
-	thread = runtime_recovers ? NULL : thread_enter();
+	thread = runtime_recovers         ? NULL
+		 : kind == PERDURE_SFENCE ? thread_enter_waiting()
+					  : thread_enter();
 	if (!thread)
 		return;
 	stack = stack_capture(frame);
-	thread->fences++;
+	idle = kind == PERDURE_SFENCE && !__perdure_inline.stored && !is_trusted(frame);
+	if (kind == PERDURE_SFENCE && buffers_on)
+		buffer_sfence(idle, stack);
+	else
+		commit_fence(thread, kind, idle, stack);
 	if (kind == PERDURE_SFENCE || kind == PERDURE_MFENCE || kind == PERDURE_RMW_FENCE) {
-		bool idle =
-			kind == PERDURE_SFENCE && !__perdure_inline.stored && !is_trusted(frame);
-
-		lines_fence(&runtime_session->lines, &thread->lines, stack, idle);
 		__perdure_inline.pending = 0;
 		/* A locked instruction is a store, too: an sfence after it may order that. */
 		__perdure_inline.stored = kind == PERDURE_RMW_FENCE;
 	}
-	tell(thread, PERDURE_EVENT_FENCE, kind, NULL, 0, stack);
 	thread_leave();
 }
 
 /* ---- threads as fibers ---- */
 
-void hook_visible(const void *p, uint32_t descriptor, const struct frame *frame)
+/* Accesses to PM have hooks of their own for what is done here. */
+static void before_visible(const void *p, uint64_t descriptor)
+{
+	uint32_t size = descriptor & PERDURE_SIZE_MASK;
+	bool rmw = descriptor & PERDURE_RMW;
+
+	if (buffers_on && (rmw || !in_window(p)))
+		buffer_continue(descriptor);
+	if (buffers_on && rmw)
+		buffer_drain();
+	if (!fibers_preempt || rmw || !in_window(p))
+		fiber_point(POINT_ACCESS);
+	if (buffers_on && descriptor & PERDURE_STORES && !rmw && !in_window(p) && size <= 8)
+		buffer_ordinary_store((void *)p, size);
+}
+
+void hook_visible(const void *p, uint64_t descriptor, const struct frame *frame)
 {
 	(void)frame;
 	if (!fibers_on)
 		return;
-	/* Other accesses to PM have a hook that does it. */
-	if (!p && !descriptor)
+	if (!p && !(uint32_t)descriptor)
 		fiber_point(POINT_SPIN);
-	else if (!fibers_preempt || !in_window(p) || descriptor & PERDURE_RMW)
-		fiber_point(POINT_ACCESS);
+	else
+		before_visible(p, descriptor);
 }
 
 /* ---- what nobody understands ---- */

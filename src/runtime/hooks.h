@@ -7,8 +7,8 @@
 
 extern HIDDEN uint8_t runtime_wants_loads;
 
-HIDDEN void hook_load(const void *p, uint32_t descriptor, const struct frame *frame);
-HIDDEN void hook_store(void *p, uint64_t value, uint32_t descriptor, const char *place,
+HIDDEN void hook_load(const void *p, uint64_t descriptor, const struct frame *frame);
+HIDDEN void hook_store(void *p, uint64_t value, uint64_t descriptor, const char *place,
 		       const struct frame *frame);
 HIDDEN void hook_write_begin(void *p, uint64_t size, uint32_t descriptor,
 			     const struct frame *frame);
@@ -16,11 +16,16 @@ HIDDEN void hook_write_end(void *p, uint64_t size, uint32_t descriptor, uint32_t
 			   const char *place, const struct frame *frame);
 HIDDEN void hook_lanes(void *p, uint64_t element, uint64_t mask, uint32_t flags,
 		       const struct frame *frame);
-HIDDEN void hook_flush(const void *p, uint32_t kind, const struct frame *frame);
-HIDDEN void hook_fence(uint32_t kind, const struct frame *frame);
+HIDDEN void hook_flush(const void *p, uint64_t descriptor, const struct frame *frame);
+HIDDEN void hook_fence(uint64_t descriptor, const struct frame *frame);
 /* The instruction between begin and end was left by a jump. */
 HIDDEN void hook_abandon_writes(void);
-HIDDEN void hook_visible(const void *p, uint32_t descriptor, const struct frame *frame);
+HIDDEN void hook_visible(const void *p, uint64_t descriptor, const struct frame *frame);
+/* What the hooks of these do when nothing waits, or not any more. */
+HIDDEN void hook_commit_store(void *p, uint64_t value, uint32_t descriptor, const char *place,
+			      uint32_t stack);
+HIDDEN void hook_commit_flush(const void *p, uint32_t kind, uint32_t stack);
+HIDDEN void hook_commit_sfence(bool idle, uint32_t stack);
 HIDDEN void hook_unknown(const char *text, const void *p, const struct frame *frame);
 
 /* Tells the stream, if somebody listens. `place` as in event.h, or null. */

@@ -193,6 +193,7 @@ static int call_main(int argc, char **argv, char **envp)
 		fiber_run_until_exit(fiber_current, run_main);
 	else
 		run_main(NULL);
+	buffer_drain();
 	if (!main_call.returned)
 		fiber_end_main();
 	symptoms_return(main_call.status, (const void *)program_main);

@@ -74,6 +74,7 @@ struct thread {
 	bool judges;              /* stores are to be shown to judge_store */
 	bool own_store;           /* but not this one, which a library makes for its caller */
 	bool releases;            /* the ranges of a transaction that is over are still protected */
+	bool buffered;            /* stores wait in its buffer, see fibers/buffer.h */
 	bool changed_files;       /* inside of a prebuilt library, whose calls are one step */
 	unsigned calls;
 	struct thread_call call[THREAD_CALLS];
@@ -93,7 +94,10 @@ HIDDEN void thread_init(void);
 /* A handler jumps out of a hook that it interrupted: gives back what the hook holds. */
 HIDDEN void thread_abandon(void);
 
-static inline struct session_thread *thread_enter(void)
+HIDDEN void buffer_drain(void);
+
+/* For hooks whose event may wait, too: without draining the buffer. */
+static inline struct session_thread *thread_enter_waiting(void)
 {
 	struct thread *thread = &runtime_thread;
 
@@ -102,6 +106,13 @@ static inline struct session_thread *thread_enter(void)
 	thread->busy = true;
 	__asm__ volatile("" ::: "memory");
 	return thread->shared ? thread->shared : thread_register();
+}
+
+static inline struct session_thread *thread_enter(void)
+{
+	if (__builtin_expect(runtime_thread.buffered, 0))
+		buffer_drain();
+	return thread_enter_waiting();
 }
 
 static inline void thread_leave(void)

@@ -74,6 +74,7 @@ void symptoms_exit(int status, const struct frame *frame)
 #define EXITS(name)                                                                                \
 	PUBLIC void name(int status)                                                               \
 	{                                                                                          \
+		buffer_drain();                                                                    \
 		symptoms_exit(status, FRAME);                                                      \
 		REAL(name)(status);                                                                \
 		__builtin_unreachable();                                                           \

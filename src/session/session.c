@@ -177,7 +177,8 @@ const struct session_file *session_file_at(const struct session *session, uint64
 {
 	const struct session_file *found = NULL;
 
-	for (uint32_t i = 0; i < session->files; i++) {
+	/* A program that writes wildly may have changed the number, too. */
+	for (uint32_t i = 0; i < session->files && i < SESSION_FILES; i++) {
 		const struct session_file *file = &session->file[i];
 
 		/* The parts of a pool set overlap: the one that starts last was mapped over others.

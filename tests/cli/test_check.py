@@ -315,8 +315,8 @@ class Check(TestCase):
         self.write("threads.c", r"""
             #include "pm.h"
             #include <pthread.h>
-            static uint64_t *p;
-            static void *work(void *unused) { p[0] = 1; CLWB(p); SFENCE(); p[8] = 2; CLWB(&p[8]); SFENCE(); return unused; }
+            static volatile uint64_t *p;
+            static void *work(void *unused) { p[0] = 1; CLWB((void *)p); SFENCE(); p[8] = 2; CLWB((void *)&p[8]); SFENCE(); return unused; }
             int main(int argc, char **argv)
             {
                 pthread_t thread;
