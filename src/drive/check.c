@@ -471,8 +471,7 @@ static void forget_run(struct engine *engine)
 	struct executions *all = &engine->session->executions;
 	struct execution *program = &all->execution[0];
 
-	session_judge_rest(engine->session);
-	session_end_threads(engine->session);
+	session_forget_run(engine->session);
 	session_reset_allocations();
 	all->log.events = all->log.full = 0;
 	all->log.bytes = 0;
@@ -559,6 +558,7 @@ static bool check_all(struct engine *engine, int session_fd)
 		if (!examine(engine))
 			return false;
 		check->counts.schedules++;
+		check->counts.schedule_points = settings->points;
 	}
 	note_schedules(engine);
 	if (engine->session->executions.ranges_lost)

@@ -48,6 +48,7 @@ struct check_counts {
 	uint64_t executions, memo_hits, guard_executions, vacuous, events, recoveries;
 	uint64_t crash_points, crash_points_chosen, crash_points_done; /* of all schedules */
 	uint32_t schedules;
+	uint64_t schedule_points; /* of the last one: where it could have switched */
 };
 
 struct check {

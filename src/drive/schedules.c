@@ -144,6 +144,17 @@ char *schedules_describe(const struct schedules *schedules,
 	}
 }
 
+static bool is_script(const char *text)
+{
+	struct schedule_settings scratch = {
+		.choice = calloc(SCHEDULE_CHOICES, sizeof(struct schedule_choice)),
+	};
+	bool valid = scratch.choice && read_script(text, &scratch);
+
+	free(scratch.choice);
+	return valid;
+}
+
 bool schedules_parse(struct schedules *schedules, const char *text)
 {
 	static const char *const names[] = {
@@ -158,7 +169,7 @@ bool schedules_parse(struct schedules *schedules, const char *text)
 			schedules->policy = i;
 			return true;
 		}
-	if (strncmp(text, "script:", 7) != 0 || text[7 + strspn(text + 7, "0123456789x,")])
+	if (strncmp(text, "script:", 7) != 0 || !is_script(text + 7))
 		return false;
 	schedules->policy = SCHEDULE_SCRIPT;
 	schedules->replay = text + 7;

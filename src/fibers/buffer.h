@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Store buffers, as x86-TSO has them: under schedules that may switch anywhere, stores, flushes and
- * sfences of a fiber wait until they are drained, in order; others do not see them before. The fiber
- * itself has its stores in memory while it runs; when it gives way, those that still wait are taken
- * back, and put there again when it goes on.
+ * sfences of a fiber wait until they are drained, in order; others do not see them before. The
+ * fiber itself has its stores in memory while it runs; when it gives way, those that still wait are
+ * taken back, and put there again when it goes on.
  *
  * What is not hooked (a plain store to ordinary memory, a function of a library) cannot wait. So
  * everything before it must not wait any longer than until others run. What code does between two

@@ -21,7 +21,7 @@ enum {
 	HAS_WRFSBASE = 2,      /* in AT_HWCAP2 */
 };
 
-bool fibers_on;
+bool fibers_started;
 struct fiber *fiber_current;
 HIDDEN bool fiber_has_wrfsbase;
 HIDDEN void fiber_swap(void **from, void *to, uintptr_t tls);
@@ -134,7 +134,7 @@ void fibers_start(void)
 	schedule_note_created(fiber_current);
 	fiber_make_ready(fiber_current);
 	__perdure_inline.fibers = 1;
-	fibers_on = true;
+	fibers_started = true;
 }
 
 struct fiber *fiber_at(uint32_t index)
@@ -145,6 +145,11 @@ struct fiber *fiber_at(uint32_t index)
 uint32_t fibers_count(void)
 {
 	return count;
+}
+
+bool fiber_is(const void *object)
+{
+	return (uintptr_t)object - (uintptr_t)table < FIBERS * sizeof(*table);
 }
 
 uint32_t fibers_live(void)

@@ -63,7 +63,9 @@ struct fiber {
 
 /* ---- fiber.c: their lives ---- */
 
-extern HIDDEN bool fibers_on; /* threads of this process are fibers */
+extern HIDDEN bool fibers_started; /* threads of this process are fibers … */
+/* … and this is one, not a thread that the program has made behind our back. */
+#define fibers_on (fibers_started && __perdure_inline.fibers)
 extern HIDDEN struct fiber *fiber_current;
 
 /* From here on; nothing happens, and a limit says why, if that cannot be. */
@@ -73,6 +75,8 @@ HIDDEN struct fiber *fiber_create(const pthread_attr_t *attributes, void *(*func
 				  void *argument);
 /* What the C library takes for its thread id. */
 HIDDEN int32_t fiber_thread_id(const struct fiber *fiber);
+/* Is this pointer one to a fiber? */
+HIDDEN bool fiber_is(const void *object);
 /* The fiber with this number for pthread functions; null if there is none. */
 HIDDEN struct fiber *fiber_find(pthread_t thread);
 /* Number 0 up to fibers_count; free ones among them. */

@@ -3,6 +3,8 @@
 #include "fibers/fibers.h"
 
 #include <errno.h>
+#include <sched.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <sys/single_threaded.h>
 #include <sys/syscall.h>
@@ -61,6 +63,28 @@ PUBLIC int pthread_create(pthread_t *restrict thread, const pthread_attr_t *rest
 	__libc_single_threaded = 0;
 	fiber_point(POINT_SYNC);
 	return 0;
+}
+
+/* A thread that is none of the C library's cannot be a fiber. */
+PUBLIC int clone(int (*function)(void *), void *stack, int flags, void *argument, ...)
+{
+	va_list list;
+	pid_t *parent;
+	void *tls;
+	pid_t *child;
+
+	va_start(list, argument);
+	parent = va_arg(list, pid_t *);
+	tls = va_arg(list, void *);
+	child = va_arg(list, pid_t *);
+	va_end(list);
+	if (runtime_execution && flags & CLONE_VM && !(flags & CLONE_VFORK)) {
+		static const char reason[] = "some of them are made with clone";
+
+		plain_copy(runtime_session->executions.native_threads, reason, sizeof(reason));
+		execution_note_input(INPUT_THREADS);
+	}
+	return REAL(clone)(function, stack, flags, argument, parent, tls, child);
 }
 
 /* ---- end ---- */

@@ -17,6 +17,7 @@ enum { POLLED = 256, OUTSIDE_MS = 1, MILLISECOND = 1000000 };
 uint64_t fibers_next_deadline = FIBER_NEVER;
 static struct fiber *first, *last; /* those who wait, longest first */
 static bool deadlocked;
+static uint32_t joined; /* so many of those that were reported wait for the end of another */
 
 static void enqueue(struct fiber *fiber)
 {
@@ -98,13 +99,25 @@ static void end_by_deadlock(void)
 	_exit(127);
 }
 
-/* Every fiber says where it waits, one after the other; the last one ends the process. */
-static void report_deadlock(const struct frame *frame)
+/*
+ * Every fiber says where it waits, one after the other; the last one ends the process. One that
+ * waits for the end of another is not what the deadlock is about, and comes later.
+ */
+static void report_deadlock(const struct frame *frame, bool joins)
 {
 	struct execution *execution = runtime_execution;
+	uint32_t at = execution->deadlocked, *list = execution->deadlock;
 
-	if (execution->deadlocked < EXECUTION_DEADLOCKED && thread_enter()) {
-		execution->deadlock[execution->deadlocked++] = stack_capture(frame);
+	if (at < EXECUTION_DEADLOCKED && thread_enter()) {
+		list[at] = stack_capture(frame);
+		if (!joins && joined) { /* the first one that joins makes room */
+			uint32_t stack = list[at];
+
+			list[at] = list[at - joined];
+			list[at - joined] = stack;
+		}
+		joined += joins;
+		execution->deadlocked++;
 		thread_leave();
 	}
 	fiber_current->state = FIBER_DONE;
@@ -211,6 +224,8 @@ void fibers_idle(void)
 
 static bool wait_for(struct fiber *self, const struct frame *frame)
 {
+	bool joins = fiber_is(self->object);
+
 	self->timed_out = false;
 	if (self->deadline <= clock_elapsed()) {
 		fiber_point(POINT_SPIN);
@@ -222,7 +237,7 @@ static bool wait_for(struct fiber *self, const struct frame *frame)
 	self->polls = 0;
 	self->outside = false;
 	if (deadlocked)
-		report_deadlock(frame);
+		report_deadlock(frame, joins);
 	return !self->timed_out;
 }
 

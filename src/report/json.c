@@ -105,16 +105,16 @@ static json_t *stats_json(const struct result *r)
 	const struct check_counts *counts = r->check ? &r->check->counts : &none;
 	uint64_t events = r->loads + r->stores + r->flushes + r->fences;
 
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:i, s:I, s:I, s:I, s:I, s:I, s:i, s:I, s:f}",
-			 "executions", (json_int_t)counts->executions, "crash_points",
-			 (json_int_t)counts->crash_points, "memo_hits",
-			 (json_int_t)counts->memo_hits, "guard_executions",
-			 (json_int_t)counts->guard_executions, "vacuous_recoveries",
-			 (json_int_t)counts->vacuous, "schedules", (int)counts->schedules, "events",
-			 (json_int_t)events, "loads", (json_int_t)r->loads, "stores",
-			 (json_int_t)r->stores, "flushes", (json_int_t)r->flushes, "fences",
-			 (json_int_t)r->fences, "threads", (int)r->threads, "session_bytes",
-			 (json_int_t)r->session_bytes, "seconds", r->seconds);
+	return json_pack(
+		"{s:I, s:I, s:I, s:I, s:I, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:I, s:f}",
+		"executions", (json_int_t)counts->executions, "crash_points",
+		(json_int_t)counts->crash_points, "memo_hits", (json_int_t)counts->memo_hits,
+		"guard_executions", (json_int_t)counts->guard_executions, "vacuous_recoveries",
+		(json_int_t)counts->vacuous, "schedules", (int)counts->schedules, "schedule_points",
+		(json_int_t)counts->schedule_points, "events", (json_int_t)events, "loads",
+		(json_int_t)r->loads, "stores", (json_int_t)r->stores, "flushes",
+		(json_int_t)r->flushes, "fences", (json_int_t)r->fences, "threads", (int)r->threads,
+		"session_bytes", (json_int_t)r->session_bytes, "seconds", r->seconds);
 }
 
 static json_t *result_json(const struct result *r)

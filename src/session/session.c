@@ -308,25 +308,6 @@ void session_end_image(struct session *session, struct lines_thread *judge, uint
 		spin_unlock(&session->lock);
 }
 
-void session_end_threads(struct session *session)
-{
-	for (uint32_t i = 0; i < SESSION_THREADS && session->threads_used; i++) {
-		struct session_thread *thread = &session->thread[i];
-
-		if (!thread->used)
-			continue;
-		session->loads += thread->loads;
-		session->stores += thread->stores;
-		session->flushes += thread->flushes;
-		session->fences += thread->fences;
-		thread->loads = thread->stores = thread->flushes = thread->fences = 0;
-		thread->used = false;
-		session->threads_used--;
-	}
-	session->next_thread = 0;
-	session->lines.concurrent = 0;
-}
-
 void session_judge_rest(struct session *session)
 {
 	for (uint32_t i = 0; i < session->images; i++)
@@ -336,4 +317,46 @@ void session_judge_rest(struct session *session)
 		if (!session->file[i].unjudged)
 			lines_lose(&session->lines, NULL, session->file[i].base,
 				   session->file[i].used);
+}
+
+/* Zeroes whole pages of the session's memory without touching them. */
+static void punch(void *start, uint64_t size)
+{
+	uint64_t page = 4096, from = (uintptr_t)start & -page;
+
+	madvise((void *)from, (((uintptr_t)start + size + page - 1) & -page) - from, MADV_REMOVE);
+}
+
+static void forget_threads(struct session *session)
+{
+	for (uint32_t i = 0; i < SESSION_THREADS && session->thread[i].lines.id; i++) {
+		struct session_thread *thread = &session->thread[i];
+
+		session->loads += thread->loads;
+		session->stores += thread->stores;
+		session->flushes += thread->flushes;
+		session->fences += thread->fences;
+		thread->loads = thread->stores = thread->flushes = thread->fences = 0;
+		thread->lines = (struct lines_thread){ 0 };
+		thread->used = false;
+	}
+	session->threads_used = session->next_thread = 0;
+}
+
+void session_forget_run(struct session *session)
+{
+	struct lines *lines = &session->lines;
+
+	session_judge_rest(session);
+	forget_threads(session);
+	for (uint32_t i = 0; i < session->files; i++) {
+		uint64_t first = (session->file[i].base - lines->base) / LINES_LINE_SIZE;
+
+		punch(&lines->line[first],
+		      session->file[i].used / LINES_LINE_SIZE * sizeof(*lines->line));
+	}
+	punch(lines->touched, lines->count * LINES_LINE_SIZE >> LINES_BLOCK_SHIFT);
+	lines->stores = (struct lines_pool){ .capacity = lines->stores.capacity };
+	lines->flushes = (struct lines_pool){ .capacity = lines->flushes.capacity };
+	lines->concurrent = 0;
 }

@@ -203,10 +203,10 @@ void session_release_transactions(struct session *session, struct transactions *
 void session_end_image(struct session *session, struct lines_thread *judge, uint32_t image,
 		       uint32_t owner);
 
-/* The target is gone, and with it all its threads. */
-void session_end_threads(struct session *session);
-
 /* Judges what no process has judged; the target must be gone. */
 void session_judge_rest(struct session *session);
+
+/* The same, and then nothing is known of memory any more: the program will run once again. */
+void session_forget_run(struct session *session);
 
 #endif
