@@ -4,8 +4,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -27,6 +30,57 @@ void fiber_await_descriptor(int fd, short events)
 		fiber_wait_descriptor(fd, events, FIBER_NEVER);
 	fiber_test_cancel();
 	errno = saved_errno;
+}
+
+/* A reader on another fiber must get its turn before all of it fits. */
+ssize_t fiber_write(int fd, const void *bytes, size_t size)
+{
+	size_t done = 0;
+
+	if (alone() || size <= PIPE_BUF || fcntl(fd, F_GETFL) & O_NONBLOCK ||
+	    lseek(fd, 0, SEEK_CUR) >= 0) {
+		fiber_await(fd, POLLOUT);
+		return REAL(write)(fd, bytes, size);
+	}
+	while (done < size) {
+		size_t part = size - done < PIPE_BUF ? size - done : PIPE_BUF;
+		ssize_t written;
+
+		fiber_await_descriptor(fd, POLLOUT);
+		written = REAL(write)(fd, (const char *)bytes + done, part);
+		if (written < 0)
+			return done ? (ssize_t)done : -1;
+		done += written;
+	}
+	return done;
+}
+
+void fiber_await_stream(FILE *stream)
+{
+	if (fibers_on && !alone() && stream->_IO_read_ptr >= stream->_IO_read_end)
+		fiber_await_descriptor(fileno(stream), POLLIN);
+}
+
+#define READS_STREAM(type, name, parameters, call)                                                 \
+	PUBLIC type name parameters                                                                \
+	{                                                                                          \
+		fiber_await_stream(stream);                                                        \
+		return REAL(name) call;                                                            \
+	}                                                                                          \
+	struct ignore_semicolon
+
+READS_STREAM(int, fgetc, (FILE * stream), (stream));
+READS_STREAM(int, getc, (FILE * stream), (stream));
+READS_STREAM(ssize_t, getline, (char **restrict line, size_t *restrict n, FILE *restrict stream),
+	     (line, n, stream));
+READS_STREAM(ssize_t, getdelim,
+	     (char **restrict line, size_t *restrict n, int end, FILE *restrict stream),
+	     (line, n, end, stream));
+
+PUBLIC int getchar(void)
+{
+	fiber_await_stream(stdin);
+	return REAL(getchar)();
 }
 
 /* ---- sockets ---- */
@@ -180,6 +234,17 @@ PUBLIC pid_t waitpid(pid_t pid, int *status, int options)
 PUBLIC pid_t wait(int *status)
 {
 	return alone() ? REAL(wait)(status) : waitpid(-1, status, 0);
+}
+
+PUBLIC pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage)
+{
+	pid_t result;
+
+	if (alone() || options & WNOHANG)
+		return REAL(wait4)(pid, status, options, usage);
+	while ((result = REAL(wait4)(pid, status, options | WNOHANG, usage)) == 0)
+		wait_for_others();
+	return result;
 }
 
 PUBLIC int flock(int fd, int operation)

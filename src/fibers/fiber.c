@@ -130,6 +130,7 @@ void fibers_start(void)
 	fiber_current = &table[0];
 	fiber_current->tls = (uintptr_t)pthread_self();
 	count = created = live = 1;
+	signals_start();
 	schedule_start();
 	schedule_note_created(fiber_current);
 	fiber_make_ready(fiber_current);
@@ -261,6 +262,7 @@ struct fiber *fiber_create(const pthread_attr_t *attributes, void *(*function)(v
 		.number = created,
 		.function = function,
 		.argument = argument,
+		.mask = fiber_current->mask,
 	};
 	if (!make_memory(fiber, attributes))
 		return NULL;

@@ -18,6 +18,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <time.h>
 
 #include "runtime/runtime.h"
@@ -48,12 +49,14 @@ struct fiber {
 	uint64_t deadline;   /* on the clock of clock_elapsed */
 	struct pollfd *poll; /* descriptors that end the wait */
 	nfds_t polls;
+	bool pauses;  /* a signal that comes while all wait ends the wait */
 	bool outside; /* another process may end the wait: it tries again now and then */
 	bool timed_out;
 
 	/* cancellation and signals */
 	bool cancelled, cancel_disabled, cancel_asynchronous;
 	uint64_t signals; /* to be raised when it runs next */
+	uint64_t mask;    /* signals that it blocks, as the kernel has them */
 
 	/* schedule */
 	uint32_t accesses; /* since it was given the processor */
@@ -125,6 +128,8 @@ HIDDEN void schedule_note_created(struct fiber *fiber);
 HIDDEN bool fiber_wait(const void *object, uint64_t deadline);
 /* For what another process may do as well. */
 HIDDEN bool fiber_wait_outside(const void *object, uint64_t deadline);
+/* Until a signal has been handled. */
+HIDDEN void fiber_pause(void);
 /* Until one of the descriptors is ready. */
 HIDDEN bool fiber_wait_descriptors(struct pollfd *list, nfds_t polls, uint64_t deadline);
 HIDDEN bool fiber_wait_descriptor(int fd, short events, uint64_t deadline);
@@ -145,11 +150,26 @@ extern HIDDEN uint64_t fibers_next_deadline;
 
 /* A place where a thread that has been cancelled ends. */
 HIDDEN void fiber_test_cancel(void);
+
+/* ---- signals.c ---- */
+
+/* The mask that new fibers begin with is the current one's. */
+HIDDEN void signals_start(void);
+/* In the fiber that they are for: those that pthread_kill has left for it. */
 HIDDEN void fiber_raise_signals(void);
+/* Before another fiber runs. */
+HIDDEN void signals_switch(const struct fiber *next);
+/* Nobody runs: signals that any fiber wants are let through. */
+HIDDEN void signals_idle(void);
 
 /* ---- blocking.c ---- */
 
 HIDDEN void fiber_await_descriptor(int fd, short events);
+
+/* Instead of write, which may wait half-way. */
+HIDDEN ssize_t fiber_write(int fd, const void *bytes, size_t size);
+/* Before a function reads from it. */
+HIDDEN void fiber_await_stream(FILE *stream);
 
 /* Before a system call that may wait for this descriptor. */
 static inline void fiber_await(int fd, short events)

@@ -222,6 +222,7 @@ static void switch_to(struct fiber *next)
 	self->accesses = 0;
 	if (runtime_thread.buffered)
 		buffer_leave(choose_kept(buffer_waiting()));
+	signals_switch(next);
 	fiber_current = next;
 	fiber_swap(&self->stack_pointer, next->stack_pointer, next->tls);
 	if (runtime_thread.buffered)

@@ -240,42 +240,6 @@ PUBLIC int pthread_setcanceltype(int type, int *old)
 	return 0;
 }
 
-/* ---- signals ---- */
-
-/* In the fiber that they are for; at the start, and after each switch. */
-void fiber_raise_signals(void)
-{
-	struct fiber *self = fiber_current;
-
-	while (self->signals) {
-		int signal = __builtin_ctzll(self->signals);
-
-		self->signals &= self->signals - 1;
-		raise(signal);
-	}
-}
-
-PUBLIC int pthread_kill(pthread_t thread, int signal)
-{
-	struct fiber *fiber;
-
-	if (!fibers_on)
-		return REAL(pthread_kill)(thread, signal);
-	fiber = fiber_find(thread);
-	if (!fiber || fiber->state == FIBER_DONE)
-		return ESRCH;
-	if (signal < 0 || signal > 63)
-		return EINVAL;
-	if (!signal)
-		return 0;
-	if (fiber == fiber_current)
-		return raise(signal) ? errno : 0;
-	fiber->signals |= 1ull << signal;
-	fiber_wake_one(fiber);
-	fiber_point(POINT_SYNC);
-	return 0;
-}
-
 /* ---- what threads know about themselves ---- */
 
 PUBLIC int pthread_getattr_np(pthread_t thread, pthread_attr_t *attributes)

@@ -138,15 +138,16 @@ static void deadlock(void)
 struct wishes {
 	nfds_t count;
 	struct pollfd poll[POLLED];
-	bool outside;
+	bool outside, pauses;
 };
 
 static void collect(struct wishes *wishes)
 {
 	wishes->count = 0;
-	wishes->outside = false;
+	wishes->outside = wishes->pauses = false;
 	for (struct fiber *fiber = first; fiber; fiber = fiber->later) {
 		wishes->outside |= fiber->outside;
+		wishes->pauses |= fiber->pauses;
 		for (nfds_t i = 0; i < fiber->polls && wishes->count < POLLED; i++)
 			wishes->poll[wishes->count++] = fiber->poll[i];
 	}
@@ -195,6 +196,17 @@ static int patience(const struct wishes *wishes)
 	return left > 1000000 ? 1000000 : (int)left;
 }
 
+static void wake_pausing(void)
+{
+	struct fiber *later;
+
+	for (struct fiber *fiber = first; fiber; fiber = later) {
+		later = fiber->later;
+		if (fiber->pauses)
+			dequeue(fiber);
+	}
+}
+
 void fibers_idle(void)
 {
 	struct wishes wishes;
@@ -202,13 +214,17 @@ void fibers_idle(void)
 
 	while (!fibers_ready()) {
 		collect(&wishes);
-		if (!wishes.count && !wishes.outside && fibers_next_deadline == FIBER_NEVER) {
+		if (!wishes.count && !wishes.outside && !wishes.pauses &&
+		    fibers_next_deadline == FIBER_NEVER) {
 			deadlock();
 			return;
 		}
 		heard = 0;
-		if (wishes.count || wishes.outside || !clock_is_virtual())
+		signals_idle();
+		if (wishes.count || wishes.outside || wishes.pauses || !clock_is_virtual())
 			heard = REAL(poll)(wishes.poll, wishes.count, patience(&wishes));
+		if (heard < 0 && errno == EINTR)
+			wake_pausing();
 		if (heard > 0 || wishes.outside)
 			wake_wishes(&wishes);
 		else if (fibers_next_deadline != FIBER_NEVER && clock_is_virtual() &&
@@ -235,7 +251,7 @@ static bool wait_for(struct fiber *self, const struct frame *frame)
 	fiber_leave();
 	self->object = NULL;
 	self->polls = 0;
-	self->outside = false;
+	self->outside = self->pauses = false;
 	if (deadlocked)
 		report_deadlock(frame, joins);
 	return !self->timed_out;
@@ -248,6 +264,16 @@ bool fiber_wait(const void *object, uint64_t deadline)
 	self->object = object;
 	self->deadline = deadline;
 	return wait_for(self, FRAME);
+}
+
+void fiber_pause(void)
+{
+	struct fiber *self = fiber_current;
+
+	self->pauses = true;
+	self->object = NULL;
+	self->deadline = FIBER_NEVER;
+	wait_for(self, FRAME);
 }
 
 bool fiber_wait_outside(const void *object, uint64_t deadline)

@@ -360,8 +360,7 @@ PUBLIC ssize_t write(int fd, const void *bytes, size_t size)
 	event_load(bytes, size, FRAME);
 	if (runtime_recovers)
 		world_make_own(fd);
-	fiber_await(fd, POLLOUT);
-	result = REAL(write)(fd, bytes, size);
+	result = fibers_on ? fiber_write(fd, bytes, size) : REAL(write)(fd, bytes, size);
 	if (runtime_logs && result > 0)
 		world_note_write(fd, -1, bytes, result);
 	return result;

@@ -34,19 +34,22 @@
 		return result;                                                                     \
 	}
 
-/* The same, but before that it waits for `fd`. */
-#define AWAITS(type, name, parameters, call, buffer, length)                                       \
+/* The same, but before that it waits for something. */
+#define FILLS_LATER(wait, type, name, parameters, call, buffer, length)                            \
 	PUBLIC type name parameters                                                                \
 	{                                                                                          \
 		type result;                                                                       \
 		int saved_errno;                                                                   \
-		fiber_await(fd, POLLIN);                                                           \
+		wait;                                                                              \
 		result = REAL(name) call;                                                          \
 		saved_errno = errno;                                                               \
 		event_stored(buffer, length, FRAME);                                               \
 		errno = saved_errno;                                                               \
 		return result;                                                                     \
 	}
+
+#define AWAITS(...) FILLS_LATER(fiber_await(fd, POLLIN), __VA_ARGS__)
+#define STREAMS(...) FILLS_LATER(fiber_await_stream(f), __VA_ARGS__)
 
 /* A function that reads [buffer, buffer + length) before it does its work. */
 #define READS(type, name, parameters, call, buffer, length)                                        \
@@ -70,12 +73,12 @@ FILLS(ssize_t, readlink, (const char *restrict path, char *restrict p, size_t n)
       POSITIVE(result))
 FILLS(char *, getcwd, (char *p, size_t n), (p, n), p, result &&p ? plain_length(p) + 1 : 0)
 FILLS(int, gethostname, (char *p, size_t n), (p, n), p, result == 0 ? strnlen(p, n) : 0)
-FILLS(size_t, fread, (void *restrict p, size_t s, size_t n, FILE *restrict f), (p, s, n, f), p,
-      result *s)
+STREAMS(size_t, fread, (void *restrict p, size_t s, size_t n, FILE *restrict f), (p, s, n, f), p,
+	result *s)
 FILLS(size_t, fread_unlocked, (void *restrict p, size_t s, size_t n, FILE *restrict f),
       (p, s, n, f), p, result *s)
-FILLS(char *, fgets, (char *restrict p, int n, FILE *restrict f), (p, n, f), p,
-      result ? plain_length(p) + 1 : 0)
+STREAMS(char *, fgets, (char *restrict p, int n, FILE *restrict f), (p, n, f), p,
+	result ? plain_length(p) + 1 : 0)
 FILLS(size_t, strftime,
       (char *restrict p, size_t n, const char *restrict f, const struct tm *restrict t),
       (p, n, f, t), p, result ? result + 1 : 0)
@@ -368,6 +371,7 @@ static int scan_file(FILE *file, const char *format, va_list arguments, const st
 	int converted;
 
 	va_copy(again, arguments);
+	fiber_await_stream(file);
 	converted = REAL(vfscanf)(file, format, arguments);
 	format_stores(format, again, converted, frame);
 	va_end(again);

@@ -56,6 +56,9 @@ class Conformance(TestCase):
     def test_many(self):
         self.compare("many.c")
 
+    def test_signals(self):
+        self.compare("signals.c", "-O1")
+
     def test_standard(self):
         self.compare("standard.cpp", "-std=c++20", "-O1")
 

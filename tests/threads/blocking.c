@@ -65,6 +65,38 @@ static void *select_and_epoll(void *argument)
 	return argument;
 }
 
+enum { LINE = 64, LARGE = 4096 * LINE };
+
+static void *write_much(void *argument)
+{
+	char *bytes = calloc(LARGE, 1);
+
+	memset(bytes, 'x', LARGE);
+	for (int i = LINE - 1; i < LARGE; i += LINE)
+		bytes[i] = '\n';
+	say("written %d", (int)write(ends[1], bytes, LARGE));
+	free(bytes);
+	return argument;
+}
+
+static void *read_lines(void *argument)
+{
+	FILE *stream = fdopen(dup(ends[0]), "r");
+	char text[2 * LINE], *line = NULL;
+	size_t room = 0;
+	int lines = 0;
+
+	while (lines < LARGE / LINE) {
+		if (!fgets(text, sizeof(text), stream) || getline(&line, &room, stream) != LINE)
+			abort();
+		lines += 2;
+	}
+	say("lines %d", lines);
+	free(line);
+	fclose(stream);
+	return argument;
+}
+
 static void *serve(void *argument)
 {
 	for (int i = 0; i < 2; i++) {
@@ -136,6 +168,7 @@ int main(void)
 		abort();
 	pair(read_both, write_late);
 	pair(write_late, select_and_epoll);
+	pair(read_lines, write_much);
 	for (long i = 4; i-- > 0;)
 		pthread_create(&thread[i], NULL, sleep_in_order, (void *)(i + 1));
 	for (int i = 0; i < 4; i++)
