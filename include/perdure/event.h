@@ -84,7 +84,7 @@ enum perdure_fence {
  *                                                    clobbers memory, and both are 0 for a pause
  *
  * Ordinary C functions: __perdure_memcpy, __perdure_memmove, __perdure_memset, with a place as
- * fourth argument.
+ * fourth argument; __perdure_rdtsc in place of the instruction.
  *
  * A place says which structures the target lies in, innermost first: for each a 32-bit offset and a
  * name ("struct node"), ended by an offset with an empty name. Null if that is not known.

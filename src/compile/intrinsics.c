@@ -375,6 +375,21 @@ static void unknown(struct instrumenter *in, LLVMValueRef call, const char *name
 	free(text);
 }
 
+/* Time is the runtime's business. */
+static void replace_counter(struct instrumenter *in, LLVMValueRef call)
+{
+	static const char name[] = "__perdure_rdtsc";
+	LLVMTypeRef type = LLVMFunctionType(in->i64, NULL, 0, false);
+	LLVMValueRef function = LLVMGetNamedFunction(in->module, name), made;
+
+	if (!function)
+		function = LLVMAddFunction(in->module, name, type);
+	instrument_before(in, call);
+	made = LLVMBuildCall2(in->builder, type, function, NULL, 0, "");
+	LLVMReplaceAllUsesWith(call, made);
+	LLVMInstructionEraseFromParent(call);
+}
+
 void instrument_intrinsic(struct instrumenter *in, LLVMValueRef call)
 {
 	const char *name = LLVMGetValueName(LLVMGetCalledValue(call));
@@ -388,6 +403,9 @@ void instrument_intrinsic(struct instrumenter *in, LLVMValueRef call)
 	else if (strcmp(name, "llvm.x86.sse2.pause") == 0) {
 		instrument_before(in, call);
 		helper_visible(in, NULL, 0);
+	} else if (strcmp(name, "llvm.x86.rdtsc") == 0 ||
+		   strcmp(name, "llvm.readcyclecounter") == 0) {
+		replace_counter(in, call);
 	} else if (!masked_intrinsic(in, call, name) && !x86_intrinsic(in, call, name))
 		unknown(in, call, name);
 }

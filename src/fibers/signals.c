@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Signals. All fibers are one thread for the kernel, so its mask changes with the fiber that runs. A
- * signal for the process arrives as soon as a fiber runs that does not block it, or when all wait.
+ * Signals. All fibers are one thread for the kernel, so its mask changes with the fiber that runs.
+ * A signal for the process arrives as soon as a fiber runs that does not block it, or when all
+ * wait.
  */
 #include "fibers/fibers.h"
 

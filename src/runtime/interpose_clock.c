@@ -121,6 +121,19 @@ PUBLIC time_t time(time_t *result)
 	return now;
 }
 
+/* What code built with perdure-cc has for rdtsc: a counter of a processor of 1 GHz. */
+PUBLIC uint64_t __perdure_rdtsc(void);
+
+PUBLIC uint64_t __perdure_rdtsc(void)
+{
+	struct timespec now;
+
+	if (!clock_is_virtual())
+		return __builtin_ia32_rdtsc();
+	now = look(CLOCK_MONOTONIC);
+	return nanoseconds(&now);
+}
+
 /* ---- sleeping ---- */
 
 /* False: it has to be done for real. */
