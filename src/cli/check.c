@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* perdure check: crash injection, judged by all checkers. */
+/* perdure check and perdure model: crash injection, judged by all checkers. */
 #include "drive/check.h"
 
 #include <errno.h>
@@ -26,6 +26,15 @@ static void print_check_help(void)
 	options_help(stdout, OPTIONS_CHECK);
 }
 
+static void print_model_help(void)
+{
+	printf("perdure model [options] [--] PROG [ARGS]\n\n"
+	       "The same as perdure check, but recoveries are run with every value that they could read\n"
+	       "after each crash. If nothing is found, and the result is complete, there is nothing to\n"
+	       "find for this input and this schedule of threads.\n\n");
+	options_help(stdout, OPTIONS_MODEL);
+}
+
 static struct check_settings settings_of(const struct options *options)
 {
 	struct check_settings settings = {
@@ -42,6 +51,8 @@ static struct check_settings settings_of(const struct options *options)
 		.max_crash_points = options->max_crash_points,
 		.schedules = options->schedules,
 		.strict = options->strict,
+		.random = options->random,
+		.stop_on_first = options->stop_on_first,
 		.memo = !options->no_memo,
 		.progress = !options->quiet && isatty(STDERR_FILENO),
 	};
@@ -100,19 +111,22 @@ static void warn_of_vacuous(const struct check *check)
 	session_limit(check->session, UINT32_MAX, text);
 }
 
-int command_check(char **words)
+static int crash_everywhere(char **words, enum options_command command)
 {
 	struct check check = { 0 };
 	struct options options;
 	struct session *session;
-	struct result result = { .engine = "check" };
+	struct result result = { .engine = command == OPTIONS_MODEL ? "model" : "check" };
 	double started = target_now();
 	int fd, status;
 
-	if (options_parse(&options, words, OPTIONS_CHECK))
+	if (options_parse(&options, words, command))
 		return EXIT_BAD_USAGE;
 	if (options.help) {
-		print_check_help();
+		if (command == OPTIONS_MODEL)
+			print_model_help();
+		else
+			print_check_help();
 		return EXIT_NOTHING_FOUND;
 	}
 	status = analysis_prepare(&options, &fd, &session);
@@ -122,6 +136,7 @@ int command_check(char **words)
 	session->executions.volatile_is_plain = options.plain_volatile;
 	check.session = session;
 	check.settings = settings_of(&options);
+	check.settings.exhaustive = command == OPTIONS_MODEL;
 	if (!check_run(&check, fd) || (options.keep && !keep_files(session))) {
 		if (!check.destroyed)
 			listener_finish(session, options.max_time);
@@ -149,10 +164,27 @@ int command_check(char **words)
 		return EXIT_BAD_USAGE;
 	}
 	warn_of_vacuous(&check);
+	if (options.random) {
+		char text[96];
+
+		snprintf(text, sizeof(text), "--random: %ld recoveries were chosen by chance",
+			 options.random);
+		session_limit(session, UINT32_MAX, text);
+	}
 	result.command = options.command;
 	result.exit_status = check.end.exit_status;
 	result.signal = check.end.signal;
 	result.check = &check;
 	result.seconds = target_now() - started;
 	return analysis_finish(&options, session, fd, &result, check.budget, getpid());
+}
+
+int command_check(char **words)
+{
+	return crash_everywhere(words, OPTIONS_CHECK);
+}
+
+int command_model(char **words)
+{
+	return crash_everywhere(words, OPTIONS_MODEL);
 }

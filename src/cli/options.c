@@ -320,6 +320,18 @@ static const char *set_preemptions(struct options *options, const char *value)
 	return error;
 }
 
+static const char *set_random(struct options *options, const char *value)
+{
+	return parse_long(value, 1, 1000000000, &options->random);
+}
+
+static const char *set_stop_on_first(struct options *options, const char *value)
+{
+	(void)value;
+	options->stop_on_first = true;
+	return NULL;
+}
+
 static const char *set_strict(struct options *options, const char *value)
 {
 	(void)value;
@@ -350,7 +362,7 @@ static const char *set_no_memo(struct options *options, const char *value)
 
 /* ---- the table ---- */
 
-enum { ALL = OPTIONS_RUN | OPTIONS_CHECK };
+enum { CRASH = OPTIONS_CHECK | OPTIONS_MODEL, ALL = OPTIONS_RUN | CRASH };
 
 static const struct option {
 	const char *name;
@@ -388,43 +400,44 @@ static const struct option {
 	{ "--junit", "FILE", set_junit, "the same as JUnit XML, one test case a cause", ALL },
 	{ "--trace", "FILE", set_trace, "write every event on PM, as text", ALL },
 	{ "--recover", "CMD", set_recover,
-	  "what to run after a crash; otherwise the program, with the same arguments",
-	  OPTIONS_CHECK },
+	  "what to run after a crash; otherwise the program, with the same arguments", CRASH },
 	{ "--checker", "CMD", set_checker,
 	  "run this on the image that a crash leaves, instead of a recovery: status 0 says that it is "
 	  "consistent",
-	  OPTIONS_CHECK },
+	  CRASH },
 	{ "--bad-exit", "LIST", set_bad_exit,
-	  "exit statuses that mean that a recovery failed: 1,3-5, or nonzero", OPTIONS_CHECK },
+	  "exit statuses that mean that a recovery failed: 1,3-5, or nonzero", CRASH },
 	{ "--drive", "CMD", set_drive,
 	  "a shell command to run when the program listens on a socket; then the program is ended",
-	  OPTIONS_CHECK },
-	{ "--drive-recover", "CMD", set_drive_recover, "the same for recoveries", OPTIONS_CHECK },
-	{ "--jobs", "N", set_jobs, "recoveries at a time (default: one for each core)",
-	  OPTIONS_CHECK },
+	  CRASH },
+	{ "--drive-recover", "CMD", set_drive_recover, "the same for recoveries", CRASH },
+	{ "--jobs", "N", set_jobs, "recoveries at a time (default: one for each core)", CRASH },
 	{ "--max-crash-points", "N", set_max_crash_points,
-	  "examine only N crash points, evenly spread", OPTIONS_CHECK },
+	  "examine only N crash points, evenly spread", CRASH },
 	{ "--schedule", "HOW", set_schedule,
 	  "who runs when, of several threads: det (default: they take turns at every "
 	  "synchronisation), random, pct (random priorities), all (for tiny programs), or what a "
 	  "report says",
-	  OPTIONS_CHECK },
+	  CRASH },
 	{ "--schedules", "K", set_schedules, "so many schedules (default: 1; all: all of them)",
-	  OPTIONS_CHECK },
-	{ "--seed", "N", set_seed, "of the first random schedule (default: 0)", OPTIONS_CHECK },
+	  CRASH },
+	{ "--seed", "N", set_seed, "of the first random schedule (default: 0)", CRASH },
 	{ "--preemptions", "N", set_preemptions,
 	  "--schedule all: a thread that could go on is interrupted at most so often (default: 2)",
-	  OPTIONS_CHECK },
+	  CRASH },
 	{ "--strict-commit", NULL, set_strict,
-	  "report also reads of atomic stores that may be missing", OPTIONS_CHECK },
+	  "report also reads of atomic stores that may be missing", CRASH },
 	{ "--volatile", "HOW", set_volatile,
 	  "volatile stores are atomic (default) or plain: whether a recovery may read them",
-	  OPTIONS_CHECK },
-	{ "--keep", NULL, set_keep, "leave PM files as the run before the crash left them",
-	  OPTIONS_CHECK },
+	  CRASH },
+	{ "--keep", NULL, set_keep, "leave PM files as the run before the crash left them", CRASH },
+	{ "--random", "N", set_random,
+	  "only N recoveries, whose values are chosen by chance (--seed), at crash points evenly",
+	  OPTIONS_MODEL },
+	{ "--stop-on-first", NULL, set_stop_on_first, "end with the first recovery that fails",
+	  OPTIONS_MODEL },
 	{ "--no-memo", NULL, set_no_memo,
-	  "run every recovery, also those that are known to do the same as an earlier one",
-	  OPTIONS_CHECK },
+	  "run every recovery, also those that are known to do the same as an earlier one", CRASH },
 	{ "--timeout", "S", set_timeout,
 	  "end the program, or a recovery, after S seconds of CPU time (recoveries: 10)", ALL },
 	{ "--max-time", "S", set_max_time, "end everything after S seconds", ALL },
@@ -574,7 +587,9 @@ int options_parse(struct options *options, char **words, unsigned command)
 				options->session.enabled &= ~(1u << kind);
 	if (!(command & OPTIONS_NO_PROGRAM) && !options->help && !words[at]) {
 		fprintf(stderr, "perdure: which program? perdure %s [options] [--] PROG [ARGS]\n",
-			command & OPTIONS_CHECK ? "check" : "run");
+			command & OPTIONS_MODEL   ? "model"
+			: command & OPTIONS_CHECK ? "check"
+						  : "run");
 		return 2;
 	}
 	return 0;

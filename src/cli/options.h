@@ -12,7 +12,12 @@
 enum { OPTIONS_FILES = 64 };
 
 /* Which commands an option is for. */
-enum options_command { OPTIONS_RUN = 1, OPTIONS_CHECK = 2, OPTIONS_NO_PROGRAM = 4 };
+enum options_command {
+	OPTIONS_RUN = 1,
+	OPTIONS_CHECK = 2,
+	OPTIONS_NO_PROGRAM = 4,
+	OPTIONS_MODEL = 8,
+};
 
 struct options {
 	struct session_options session; /* what the target's runtime needs */
@@ -37,6 +42,10 @@ struct options {
 	struct schedules schedules;
 	bool bad_exit[256];
 	bool strict, plain_volatile, keep, no_memo;
+
+	/* model */
+	long random; /* 0: all */
+	bool stop_on_first;
 };
 
 /*

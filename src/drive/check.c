@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -235,14 +236,67 @@ static bool take_crash(struct engine *engine, struct worker *worker)
 	return true;
 }
 
+/* Each line can be any of its versions, and a program that tried them all would try their product.
+ */
+static void count_eagerly(struct engine *engine, const struct worker *worker)
+{
+	const struct view_crash *crash = &worker->execution->crash;
+	double *states = &engine->check->counts.eager_states_log2, here = 0;
+
+	for (uint32_t i = 0; i < crash->lines; i++) {
+		struct history_versions versions;
+
+		view_versions(&engine->session->executions.history, crash, &crash->line[i],
+			      &versions);
+		here += log2(versions.count);
+	}
+	*states = *states > here ? *states + log2(1 + exp2(here - *states))
+				 : here + log2(1 + exp2(*states - here));
+}
+
+/* What is to be done first at a crash point. */
+static void begin_crash(struct engine *engine, struct worker *worker)
+{
+	const struct check_settings *settings = &engine->check->settings;
+	uint64_t count = 1;
+
+	worker->has_crash = true;
+	worker->cut = false;
+	worker->tasks = worker->given = 0;
+	if (settings->exhaustive)
+		count_eagerly(engine, worker);
+	if (settings->random) {
+		count = settings->random / engine->crashes;
+		count += worker->crash_number < settings->random % engine->crashes;
+	}
+	for (uint64_t i = 0; i < count; i++)
+		judge_add_task(engine, worker,
+			       &(struct task){
+				       .latest = true,
+				       .random = settings->random ? ++engine->seed : 0,
+			       });
+}
+
+/* Alternatives of what ran last come first: then there are never many that wait. */
+static void take_task(const struct engine *engine, struct worker *worker)
+{
+	worker->given++;
+	worker->tasks--;
+	if (engine->check->settings.exhaustive) {
+		worker->running = worker->task[worker->tasks];
+		return;
+	}
+	worker->running = worker->task[0];
+	memmove(worker->task, worker->task + 1, worker->tasks * sizeof(*worker->task));
+}
+
 /* Gives an idle worker something to do. False if there is nothing left; -1 if that failed. */
 static int give_work(struct engine *engine, struct worker *worker)
 {
 	for (;;) {
-		struct task task;
 		const struct path *known;
 
-		if (worker->has_crash && worker->next_task == worker->tasks) {
+		if (worker->has_crash && !worker->tasks) {
 			worker->has_crash = false;
 			engine->check->counts.crash_points_done++;
 			if (worker->cut)
@@ -251,19 +305,18 @@ static int give_work(struct engine *engine, struct worker *worker)
 					"some crash points have more than 64 combinations of commit "
 					"stores: there, one commit store at a time was varied");
 		}
+		if (engine->check->budget)
+			return 0;
 		if (!worker->has_crash) {
-			if (engine->check->budget || !take_crash(engine, worker))
+			if (!take_crash(engine, worker))
 				return 0;
 			if (!image_advance(&worker->image, engine->crash[worker->crash_number]))
 				return -1;
 			judge_note_changes(worker);
-			worker->has_crash = true;
-			worker->cut = false;
-			worker->tasks = worker->next_task = 0;
-			judge_add_task(worker, &(struct task){ .latest = true });
+			begin_crash(engine, worker);
 		}
-		task = worker->task[worker->next_task++];
-		known = judge_known(engine, worker, &task);
+		take_task(engine, worker);
+		known = judge_known(engine, worker, &worker->running);
 		if (known) {
 			engine->check->counts.memo_hits++;
 			if (!needs_guard(engine))
@@ -272,7 +325,7 @@ static int give_work(struct engine *engine, struct worker *worker)
 			worker->expected_symptom = known->outcome->symptom;
 			worker->expected_reads = known->length;
 		}
-		return worker_start(engine, worker, &task) ? 1 : -1;
+		return worker_start(engine, worker, &worker->running) ? 1 : -1;
 	}
 }
 
@@ -347,6 +400,7 @@ static bool start_workers(struct engine *engine)
 		execution->stage = 1;
 		execution->lazy = worker->zygote.instrumented && !settings->checker;
 		execution->strict = settings->strict;
+		execution->exhaustive = settings->exhaustive;
 		execution->input = engine->input;
 		execution->output = execution->errors = worker->output;
 		if (worker->output < 0 || !make_spares(execution, SPARES)) {
@@ -539,6 +593,8 @@ static bool check_all(struct engine *engine, int session_fd)
 	struct check *check = engine->check;
 	struct schedules *schedules = &check->settings.schedules;
 	struct schedule_settings *settings = &engine->session->executions.schedule;
+
+	engine->seed = check->settings.schedules.seed;
 
 	if (!prepare(engine, session_fd))
 		return false;

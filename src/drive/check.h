@@ -24,6 +24,9 @@ struct check_settings {
 	struct schedules schedules; /* of the program's threads */
 	bool bad_exit[256];
 	bool strict;
+	bool exhaustive;    /* every value that a recovery can read */
+	uint64_t random;    /* so many of them, chosen by chance; 0: all */
+	bool stop_on_first; /* symptom */
 	bool memo;
 	bool progress;
 };
@@ -48,6 +51,8 @@ struct check_counts {
 	uint64_t executions, memo_hits, guard_executions, vacuous, events, recoveries;
 	uint64_t crash_points, crash_points_chosen, crash_points_done; /* of all schedules */
 	uint32_t schedules;
+	uint64_t choice_points;   /* reads with more than one possible value */
+	double eager_states_log2; /* what trying all contents of memory would take */
 	uint64_t schedule_points; /* of the last one: where it could have switched */
 };
 

@@ -19,6 +19,7 @@ enum { ENGINE_TASKS = 64, ENGINE_WORKERS = EXECUTIONS - 1 };
 /* One recovery that is to run: the policy, and what to take at the first choices. */
 struct task {
 	bool latest;
+	uint64_t random; /* as in view.h */
 	uint32_t script_length;
 	uint8_t script[VIEW_CHOICES];
 };
@@ -35,8 +36,10 @@ struct worker {
 	uint32_t share_next, share_end; /* crashes that are still to do */
 	bool has_crash, cut;
 	uint32_t crash_number;
-	struct task task[ENGINE_TASKS];
-	unsigned tasks, next_task;
+	struct task *task; /* that are still to do */
+	unsigned tasks, task_room;
+	unsigned given; /* have been done, or are being done */
+	struct task running;
 	struct path path[2], scripted; /* known ways through the memo: oldest, latest */
 	/* The execution that runs. */
 	enum { WORKER_IDLE, WORKER_STARTING, WORKER_RUNNING, WORKER_REAPING } phase;
@@ -62,6 +65,7 @@ struct engine {
 	uint32_t crashes, next_crash;
 	uint32_t share;        /* how many a worker takes at a time */
 	struct zygote program; /* the run before the crash is a fork of this */
+	uint64_t seed;         /* of the last recovery that chose by chance */
 	unsigned runs;         /* of the program */
 	uint32_t schedule;     /* that of the last run, among those of the check; 0: not there */
 	bool ready;            /* workers can start recoveries */
@@ -94,6 +98,6 @@ const struct path *judge_known(struct engine *engine, struct worker *worker,
 /* The program's own threads wait for each other, before any crash. */
 void judge_deadlock(struct engine *engine);
 void judge_give_up_memo(struct engine *engine, const char *why);
-void judge_add_task(struct worker *worker, const struct task *task);
+void judge_add_task(const struct engine *engine, struct worker *worker, const struct task *task);
 
 #endif

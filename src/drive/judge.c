@@ -7,25 +7,39 @@
 
 /* ---- tasks ---- */
 
-void judge_add_task(struct worker *worker, const struct task *task)
+void judge_add_task(const struct engine *engine, struct worker *worker, const struct task *task)
 {
-	if (worker->tasks == ENGINE_TASKS)
+	if (!engine->check->settings.exhaustive && worker->given + worker->tasks == ENGINE_TASKS) {
 		worker->cut = true;
-	else
-		worker->task[worker->tasks++] = *task;
+		return;
+	}
+	if (worker->tasks == worker->task_room) {
+		worker->task_room = worker->task_room ? worker->task_room * 2 : ENGINE_TASKS;
+		worker->task = realloc(worker->task, worker->task_room * sizeof(*worker->task));
+		if (!worker->task)
+			abort();
+	}
+	worker->task[worker->tasks++] = *task;
 }
 
 /* Every value that was not taken, of the choices behind those that the script fixed. */
-static void add_alternatives(struct worker *worker, const struct task *task,
-			     const struct view *view)
+static void add_alternatives(const struct engine *engine, struct worker *worker,
+			     const struct task *task, const struct view *view)
 {
 	uint32_t choices = view->choices < VIEW_CHOICES ? view->choices : VIEW_CHOICES;
 	uint64_t all = 0;
 
+	if (view->choices > VIEW_CHOICES)
+		session_limit(engine->session, UINT32_MAX,
+			      "a recovery reads so much that is uncertain that not all of it was "
+			      "varied");
+	if (task->random)
+		return;
 	for (uint32_t i = task->script_length; i < choices; i++)
 		all += view->options[i] - 1;
 	/* Too many to combine them: one commit store at a time. */
-	if (task->script_length && worker->tasks + all > ENGINE_TASKS) {
+	if (!engine->check->settings.exhaustive && task->script_length &&
+	    worker->given + worker->tasks + all > ENGINE_TASKS) {
 		worker->cut = true;
 		return;
 	}
@@ -35,7 +49,7 @@ static void add_alternatives(struct worker *worker, const struct task *task,
 
 			memcpy(next.script, view->taken, i);
 			next.script[i] = other;
-			judge_add_task(worker, &next);
+			judge_add_task(engine, worker, &next);
 		}
 }
 
@@ -65,6 +79,8 @@ static void start_view(struct engine *engine, struct worker *worker, const struc
 			.commits = all->commits,
 			.latest = task->latest,
 			.strict = engine->check->settings.strict,
+			.exhaustive = engine->check->settings.exhaustive,
+			.random = task->random,
 			.script = task->script,
 			.script_length = task->script_length,
 		},
@@ -275,17 +291,23 @@ static void conclude(struct judging *judging, const struct cross_failure_run *ru
 	if (outcome->symptom) {
 		judging->outcome = outcome;
 		judge_outcome(judging, run);
+		if (engine->check->settings.stop_on_first)
+			engine->check->budget = "--stop-on-first";
 	}
 	/* Where nothing was stored before the crash there is nothing to read. */
 	if (worker->image.stored && worker->execution->lazy) {
 		engine->check->counts.recoveries++;
 		engine->check->counts.vacuous += !read_something;
 	}
-	add_alternatives(worker, task, &run->view);
+	if (run->view.choices > task->script_length)
+		engine->check->counts.choice_points += run->view.choices - task->script_length;
+	add_alternatives(engine, worker, task, &run->view);
+	if (engine->check->settings.exhaustive)
+		return;
 	/* The oldest image is only another one if something was read that it has otherwise. */
 	if (task->latest && !task->script_length &&
 	    (worker->execution->lazy ? run->suspects != 0 : worker->execution->crash.lines != 0))
-		judge_add_task(worker, &(struct task){ .latest = false });
+		judge_add_task(engine, worker, &(struct task){ .latest = false });
 }
 
 static bool judge_read(const struct judging *judging, struct cross_failure_run *run,
@@ -426,7 +448,7 @@ const struct path *judge_known(struct engine *engine, struct worker *worker,
 
 	if (!engine->memo)
 		return NULL;
-	if (task->script_length) {
+	if (task->script_length || task->random) {
 		path = &worker->scripted;
 		path_cut(path, 0);
 	}

@@ -18,6 +18,7 @@ bool worker_start(struct engine *engine, struct worker *worker, const struct tas
 	struct execution *execution = worker->execution;
 
 	execution->latest = task->latest;
+	execution->random = task->random;
 	execution->script_length = task->script_length;
 	memcpy(execution->script, task->script, task->script_length);
 	if (!image_prepare(&worker->image) || ftruncate(worker->output, 0) < 0 ||
@@ -120,7 +121,7 @@ static void distrust(struct execution *execution)
 static void finish_execution(struct engine *engine, struct worker *worker, int status)
 {
 	struct execution *execution = worker->execution;
-	const struct task *task = &worker->task[worker->next_task - 1];
+	const struct task *task = &worker->running;
 	struct outcome outcome;
 
 	driver_end(&worker->driver);

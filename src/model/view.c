@@ -280,8 +280,12 @@ static uint32_t take(struct view *view, const uint32_t *option, uint32_t count)
 {
 	uint32_t number = view->choices++, which = 0;
 
-	if (number < view->script_length && view->script[number] < count)
+	if (number < view->script_length && view->script[number] < count) {
 		which = view->script[number];
+	} else if (view->random) {
+		view->random = view->random * 6364136223846793005ull + 1442695040888963407ull;
+		which = (view->random >> 33) % count;
+	}
 	if (number < VIEW_CHOICES) {
 		view->options[number] = count;
 		view->taken[number] = which;
@@ -330,7 +334,7 @@ void view_read(struct view *view, uint64_t address, uint64_t bytes, const unsign
 	read->store = a.store;
 	read->before = state->chosen;
 	like = a.of_version[state->chosen];
-	if (a.differs & read->commit) {
+	if (view->exhaustive ? a.differs : a.differs & read->commit) {
 		uint32_t option[VIEW_OPTIONS];
 		uint32_t count = list_options(state, &a, bytes, option);
 

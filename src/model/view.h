@@ -6,6 +6,7 @@
  *   ordinary data   the newest or the oldest possible version, as the policy says
  *   commit stores   any of the values that are possible, as a script says; without one, the policy
  *
+ * or, exhaustively, all data like commit stores;
  * and every read is described: which of its bytes could have come from more than one store.
  *
  * The runtime uses it to make memory look right, the command to judge reads that it knows of. A
@@ -16,7 +17,7 @@
 
 #include "model/history.h"
 
-enum { VIEW_CHOICES = 256, VIEW_COMMITS = 256, VIEW_OPTIONS = 255 };
+enum { VIEW_CHOICES = 1024, VIEW_COMMITS = 256, VIEW_OPTIONS = 255 };
 
 /* A line that is uncertain at the crash. */
 struct view_line {
@@ -54,7 +55,9 @@ struct view {
 	const struct view_range *commit;
 	uint32_t commits;
 	bool latest;
-	bool strict; /* atomic stores are no commit stores */
+	bool strict;     /* atomic stores are no commit stores */
+	bool exhaustive; /* every read with more than one possible value is a choice */
+	uint64_t random; /* not 0: behind the script, choose by chance; changes with each choice */
 	const uint8_t *script;
 	uint32_t script_length;
 	/* What was to be chosen so far, how many possibilities there were, and which was taken. */

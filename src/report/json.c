@@ -104,17 +104,35 @@ static json_t *stats_json(const struct result *r)
 	static const struct check_counts none = { .executions = 1 };
 	const struct check_counts *counts = r->check ? &r->check->counts : &none;
 	uint64_t events = r->loads + r->stores + r->flushes + r->fences;
+	const struct {
+		const char *name;
+		uint64_t value;
+	} number[] = {
+		{ "executions", counts->executions },
+		{ "crash_points", counts->crash_points },
+		{ "memo_hits", counts->memo_hits },
+		{ "guard_executions", counts->guard_executions },
+		{ "vacuous_recoveries", counts->vacuous },
+		{ "schedules", counts->schedules },
+		{ "schedule_points", counts->schedule_points },
+		{ "choice_points", counts->choice_points },
+		{ "events", events },
+		{ "loads", r->loads },
+		{ "stores", r->stores },
+		{ "flushes", r->flushes },
+		{ "fences", r->fences },
+		{ "threads", r->threads },
+		{ "session_bytes", r->session_bytes },
+	};
+	json_t *stats = json_object();
 
-	return json_pack(
-		"{s:I, s:I, s:I, s:I, s:I, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:I, s:f}",
-		"executions", (json_int_t)counts->executions, "crash_points",
-		(json_int_t)counts->crash_points, "memo_hits", (json_int_t)counts->memo_hits,
-		"guard_executions", (json_int_t)counts->guard_executions, "vacuous_recoveries",
-		(json_int_t)counts->vacuous, "schedules", (int)counts->schedules, "schedule_points",
-		(json_int_t)counts->schedule_points, "events", (json_int_t)events, "loads",
-		(json_int_t)r->loads, "stores", (json_int_t)r->stores, "flushes",
-		(json_int_t)r->flushes, "fences", (json_int_t)r->fences, "threads", (int)r->threads,
-		"session_bytes", (json_int_t)r->session_bytes, "seconds", r->seconds);
+	for (size_t i = 0; i < sizeof(number) / sizeof(*number); i++)
+		json_object_set_new(stats, number[i].name, json_integer(number[i].value));
+	if (r->check && r->check->settings.exhaustive)
+		json_object_set_new(stats, "eager_states_log2",
+				    json_real(counts->eager_states_log2));
+	json_object_set_new(stats, "seconds", json_real(r->seconds));
+	return stats;
 }
 
 static json_t *result_json(const struct result *r)

@@ -57,6 +57,8 @@ void recovery_start(void)
 					 0L),
 		.latest = execution->latest,
 		.strict = execution->strict,
+		.exhaustive = execution->exhaustive,
+		.random = execution->random,
 		.script = execution->script,
 		.script_length = execution->script_length,
 	};

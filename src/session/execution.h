@@ -150,7 +150,8 @@ struct execution {
 	/* From the command. */
 	uint32_t stage;
 	bool lazy; /* memory is decided as it is read; otherwise the whole image is as it is */
-	bool latest, strict;
+	bool latest, strict, exhaustive;
+	uint64_t random;               /* as in view.h */
 	int32_t input, output, errors; /* the command's descriptors for 0, 1, 2; -1: inherited */
 	struct view_crash crash;
 	uint32_t script_length;
