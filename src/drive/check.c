@@ -314,6 +314,8 @@ static int give_work(struct engine *engine, struct worker *worker)
 				return -1;
 			judge_note_changes(worker);
 			begin_crash(engine, worker);
+			if (!worker->tasks)
+				continue; /* chance has chosen other crash points */
 		}
 		take_task(engine, worker);
 		known = judge_known(engine, worker, &worker->running);

@@ -129,7 +129,8 @@ static uint32_t first_open(struct settling *s, uint32_t line)
 	return *done;
 }
 
-enum who { OF_THREAD, OF_ALL };
+/* Of which stores: ordinary ones, those and non-temporal ones of this thread, or all. */
+enum who { ORDINARY, OF_THREAD, OF_ALL };
 
 /*
  * What was stored to the line before event `until` is persistent from event `now` on: ordinary
@@ -144,8 +145,8 @@ static bool settle(struct settling *s, uint32_t line, uint32_t until, uint32_t n
 	for (uint32_t i = first_open(s, line); i < s->h->line[line].parts && part[i].event < until;
 	     i++) {
 		if (part[i].settled != HISTORY_NEVER ||
-		    (is_loose(s->h, &part[i]) && who == OF_THREAD &&
-		     s->h->event[part[i].event].thread != thread))
+		    (is_loose(s->h, &part[i]) && who != OF_ALL &&
+		     (who == ORDINARY || s->h->event[part[i].event].thread != thread)))
 			continue;
 		part[i].settled = now;
 		any = true;
@@ -255,7 +256,7 @@ static void take_event(struct settling *s, uint32_t now)
 		return;
 	case HISTORY_ORDERED:
 		line = line_index(s->h, event->address);
-		shrinks = line != UINT32_MAX && settle(s, line, now, now, OF_THREAD);
+		shrinks = line != UINT32_MAX && settle(s, line, now, now, ORDINARY);
 		break;
 	case HISTORY_FENCE:
 		shrinks = fence(s, event->thread, now);

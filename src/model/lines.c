@@ -415,9 +415,8 @@ void lines_flush(struct lines *lines, struct lines_thread *thread, uint64_t addr
 	} else if (kind != LINES_ORDERED) {
 		add_pending(lines, thread, index, stack, false);
 	}
-	if (kind == LINES_ORDERED)
-		drop_covered(lines, thread, line,
-			     &(struct lines_flush){ .sequence = UINT32_MAX, .thread = thread->id });
+	if (kind == LINES_ORDERED) /* non-temporal stores need a fence all the same */
+		drop_covered(lines, thread, line, &(struct lines_flush){ .sequence = UINT32_MAX });
 	if (kind != LINES_ANNOUNCED)
 		line->cleaner = stack;
 	line->content = content;

@@ -79,7 +79,7 @@ static const struct litmus {
 	{ "WA Na CA S", "" },
 	{ "Na Wa S", "a!" },
 	{ "Wa Na S", "" },
-	{ "Na La", "r2" },
+	{ "Na La", "r2 a?" },
 	{ "Na 2:Ca 2:S", "a?" },
 	{ "Na 2:La", "a?" },
 	{ "Na 2:Pa", "" },

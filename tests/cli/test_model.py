@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""perdure model: exactly what can be read after a crash, and no more work than that needs."""
+
+import concurrent.futures
+import os
+import random
+import sys
+import unittest
+
+from support import PROGRAMS, TestCase
+
+MODEL = PROGRAMS.parent / "model"
+sys.path.insert(0, str(MODEL))
+import enumerate as machine  # noqa: E402
+from litmus import LITMUS  # noqa: E402
+
+
+class Interpreted(TestCase):
+    def setUp(self):
+        super().setUp()
+        self.compile("-O1", MODEL / "interpreter.c", "-o", "interpreter", "-pthread")
+
+    def outcomes(self, before, after, name="pool", *options):
+        self.run_tool("model", "--quiet", "--jobs", 1, "--pm", name, "--json", name + ".json", *options,
+                      "./interpreter", name, before, after, status=1)
+        result = self.load(name + ".json")
+        for limit in result["limits"]:  # a recovery may well read what nobody has stored
+            self.assertIn("without reading anything", limit)
+        return {f["message"].strip() for f in result["findings"] if f["kind"] == "custom"}
+
+
+class Litmus(Interpreted):
+    def test_programs(self):
+        for name, before, after, expected in LITMUS:
+            with self.subTest(name=name):
+                self.assertEqual(self.outcomes(before, after), set(expected))
+
+    def test_enumerator(self):
+        """What the random programs are compared with must be right itself."""
+        for name, before, after, expected in LITMUS:
+            with self.subTest(name=name):
+                self.assertEqual({o.strip() for o in machine.outcomes(before, after, 3)}, set(expected))
+
+
+def random_program(seed):
+    """Two lines, one or two threads, and a recovery with conditions."""
+    chance = random.Random(seed)
+    threads = chance.choice((1, 2))
+    before, after = [], []
+    for _ in range(chance.randint(2, 9)):
+        thread, kind, value = chance.randrange(threads), chance.random(), chance.randint(1, 6)
+        if kind < 0.5:
+            size = chance.choice((8, 8, 8, 8, 4, 2, 1, 16))
+            offset = chance.choice((0, 8, 16, 64, 72, 56, 60, 4))
+            offset = offset // 8 * 8 if size < 8 and offset % size else offset
+            word = "w%d,%d=%d" % (offset, size, value)
+        elif kind < 0.56:
+            word = "x%d=%d" % (chance.choice((0, 64, 8)), value)
+        elif kind < 0.6:
+            word = "c%d=%d" % (chance.choice((0, 64)), value)
+        elif kind < 0.84:
+            word = "%s%d" % (chance.choice("ffooobbb"), chance.choice((0, 64)))
+        elif kind < 0.96:
+            word = chance.choice("sssmr")
+        else:
+            word = "n%d,8=%d" % (chance.choice((24, 88)), value)
+        before.append("%d:%s" % (thread, word))
+    for _ in range(chance.randint(1, 5)):
+        size = chance.choice((8, 8, 1, 4, 2))
+        offset = chance.choice((0, 8, 16, 64, 72, 24, 88, 56, 60))
+        word = "%d,%d" % (offset // 8 * 8 if offset % size else offset, size)
+        if chance.random() < 0.3:
+            word += "=%d?%d" % (chance.randint(0, 6), chance.randint(1, 2))
+        after.append(word)
+    return " ".join(before), " ".join(after)
+
+
+class Random(Interpreted):
+    COUNT = int(os.environ.get("PERDURE_RANDOM_PROGRAMS", 1000))
+
+    def compare(self, seed):
+        before, after = random_program(seed)
+        expected = {o.strip() for o in machine.outcomes(before, after, 2)}
+        found = self.outcomes(before, after, "pool%d" % seed)
+        self.assertEqual(found, expected, (seed, before, after))
+        (self.directory / ("pool%d.json" % seed)).unlink()
+
+    def test_lazy_is_eager(self):
+        with concurrent.futures.ThreadPoolExecutor(2) as both:
+            list(both.map(self.compare, range(self.COUNT)))
+
+
+# N lines of data behind one commit store, which is set M times.
+COMMITS = r"""
+#include "pm.h"
+struct pm { _Alignas(64) volatile uint64_t commit; _Alignas(64) uint64_t data[4096]; };
+int main(int argc, char **argv)
+{
+    struct pm *pm = pm_map(argv);
+    uint64_t lines = atoi(argv[2]), times = atoi(argv[3]), sum = 0;
+    if (argc > 4) {
+        uint64_t commit = pm->commit;
+        for (uint64_t i = 0; commit && i < lines; i++)
+            sum += pm->data[8 * i];
+        return commit && sum == 0;
+    }
+    for (uint64_t t = 1; t <= times; t++) {
+        if (t == 1)
+            for (uint64_t i = 0; i < lines; i++)
+                pm->data[8 * i] = 1;
+        if (t == 1)
+            for (uint64_t i = 0; i < lines; i++)
+                CLWB(&pm->data[8 * i]);
+        SFENCE();
+        pm->commit = t;
+        PERSIST(&pm->commit);
+    }
+    return 0;
+}
+"""
+
+
+class Work(TestCase):
+    def setUp(self):
+        super().setUp()
+        self.write("commits.c", COMMITS)
+        self.compile("-O1", "-I", PROGRAMS, "commits.c", "-o", "commits")
+
+    def model(self, lines, times, *options, status=0):
+        self.run_tool("model", "--pm", "pool", "--json", "result.json", "--bad-exit", "nonzero", "--disable",
+                      "redundant-fence", *options, "--recover", "./commits pool %d %d recover" % (lines, times),
+                      "./commits", "pool", lines, times, status=status)
+        return self.load()
+
+    def test_lines_behind_a_commit_store(self):
+        counts = {self.model(lines, 1)["stats"]["executions"] for lines in (1, 10, 100, 400)}
+        self.assertEqual(len(counts), 1)
+        result = self.model(400, 1)
+        self.assertTrue(result["complete"])
+        self.assertGreater(result["stats"]["eager_states_log2"], 399)
+
+    def test_commit_stores_in_a_row(self):
+        for times in (10, 100, 1000):
+            result = self.model(1, times, "--jobs", 1)
+            self.assertLessEqual(result["stats"]["executions"], times + 3)
+            self.assertTrue(result["complete"])
+
+    def test_by_chance(self):
+        result = self.model(10, 20, "--random", 7, "--seed", 3)
+        stats = result["stats"]
+        self.assertLessEqual(stats["executions"] + stats["memo_hits"], 9)
+        self.assertFalse(result["complete"])
+        self.assertIn("--random", " ".join(result["limits"]))
+
+
+if __name__ == "__main__":
+    unittest.main()
