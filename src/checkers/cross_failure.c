@@ -201,8 +201,7 @@ uint64_t cross_failure_value(struct cross_failure_run *run, const struct read_re
 	view_read(&run->view, record->line, record->bytes, certain, read);
 	if (!read->line)
 		return execution_hash(certain, record->bytes);
-	memcpy(content, certain, LINE);
-	history_content(run->view.history, &read->versions, read->version, content);
+	view_content(&run->view, read->line, read->version, certain, content);
 	return execution_hash(content, record->bytes);
 }
 
@@ -454,6 +453,10 @@ void cross_failure_judge(struct cross_failure *checker, struct cross_failure_run
 	if (record->flags & READ_OUTSIDE)
 		return;
 	cross_failure_value(run, record, &read);
+	if (run->chained) {
+		run->read_something |= read.line != NULL;
+		return;
+	}
 	if (read.line) {
 		note_stores(checker, run, record, &read);
 		run->read_something |= (read.line->certain & record->bytes) != 0;

@@ -32,6 +32,7 @@ struct cross_failure_run {
 	const void *image;
 	const struct cross_failure_protected *protected;
 	uint32_t protecteds;
+	bool chained; /* after more than one crash: only values are known, nothing is judged */
 	/* Results. */
 	bool read_something; /* that was stored before the crash */
 	uint32_t suspects;

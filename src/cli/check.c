@@ -52,6 +52,7 @@ static struct check_settings settings_of(const struct options *options)
 		.schedules = options->schedules,
 		.strict = options->strict,
 		.random = options->random,
+		.crashes = options->crashes ? options->crashes : 1,
 		.stop_on_first = options->stop_on_first,
 		.memo = !options->no_memo,
 		.progress = !options->quiet && isatty(STDERR_FILENO),

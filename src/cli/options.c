@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "drive/check.h"
 #include "drive/plugins.h"
 #include "report/types.h"
 
@@ -325,6 +326,11 @@ static const char *set_random(struct options *options, const char *value)
 	return parse_long(value, 1, 1000000000, &options->random);
 }
 
+static const char *set_crashes(struct options *options, const char *value)
+{
+	return parse_long(value, 1, CHECK_CRASHES, &options->crashes);
+}
+
 static const char *set_stop_on_first(struct options *options, const char *value)
 {
 	(void)value;
@@ -433,6 +439,9 @@ static const struct option {
 	{ "--keep", NULL, set_keep, "leave PM files as the run before the crash left them", CRASH },
 	{ "--random", "N", set_random,
 	  "only N recoveries, whose values are chosen by chance (--seed), at crash points evenly",
+	  OPTIONS_MODEL },
+	{ "--crashes", "N", set_crashes,
+	  "recoveries crash as well: up to N crashes, one after the other (default: 1)",
 	  OPTIONS_MODEL },
 	{ "--stop-on-first", NULL, set_stop_on_first, "end with the first recovery that fails",
 	  OPTIONS_MODEL },

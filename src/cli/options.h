@@ -44,7 +44,8 @@ struct options {
 	bool strict, plain_volatile, keep, no_memo;
 
 	/* model */
-	long random; /* 0: all */
+	long random;  /* 0: all */
+	long crashes; /* 0: one */
 	bool stop_on_first;
 };
 

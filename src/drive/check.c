@@ -298,6 +298,12 @@ static int give_work(struct engine *engine, struct worker *worker)
 
 		if (worker->has_crash && !worker->tasks) {
 			worker->has_crash = false;
+			while (worker->chains) {
+				struct chain_state *next = worker->chains->next;
+
+				chain_free(worker->chains);
+				worker->chains = next;
+			}
 			engine->check->counts.crash_points_done++;
 			if (worker->cut)
 				session_limit(
@@ -312,12 +318,16 @@ static int give_work(struct engine *engine, struct worker *worker)
 				return 0;
 			if (!image_advance(&worker->image, engine->crash[worker->crash_number]))
 				return -1;
+			worker->crash = worker->execution->crash;
 			judge_note_changes(worker);
 			begin_crash(engine, worker);
 			if (!worker->tasks)
 				continue; /* chance has chosen other crash points */
 		}
 		take_task(engine, worker);
+		worker->execution->crash = worker->crash;
+		if (worker->running.from)
+			chain_apply(worker->running.from, worker->execution);
 		known = judge_known(engine, worker, &worker->running);
 		if (known) {
 			engine->check->counts.memo_hits++;
@@ -540,6 +550,12 @@ static void forget_run(struct engine *engine)
 	program->spare_used = program->inputs = program->listening = 0;
 	program->deadlocked = 0;
 	cross_failure_end(&engine->checker);
+	while (engine->leaves) {
+		struct leaf *next = engine->leaves->next;
+
+		leaf_free(engine->leaves);
+		engine->leaves = next;
+	}
 	if (engine->memo)
 		memo_free(engine->memo);
 	engine->memo = engine->check->settings.memo ? memo_new() : NULL;

@@ -10,6 +10,8 @@
 #include "drive/target.h"
 #include "session/session.h"
 
+enum { CHECK_CRASHES = 4 };
+
 struct check_settings {
 	char **command;
 	char **recover; /* null: the command again */
@@ -25,6 +27,7 @@ struct check_settings {
 	bool bad_exit[256];
 	bool strict;
 	bool exhaustive;    /* every value that a recovery can read */
+	unsigned crashes;   /* in a chain, at most */
 	uint64_t random;    /* so many of them, chosen by chance; 0: all */
 	bool stop_on_first; /* symptom */
 	bool memo;
@@ -41,7 +44,9 @@ struct check_witness {
 	bool latest;
 	uint32_t choices;
 	uint8_t taken[VIEW_CHOICES];
-	uint32_t deadlocked; /* threads that wait, and where */
+	unsigned further;                      /* crashes in recoveries after that … */
+	uint32_t further_stack[CHECK_CRASHES]; /* … and where these were */
+	uint32_t deadlocked;                   /* threads that wait, and where */
 	uint32_t deadlock[EXECUTION_DEADLOCKED];
 	char *message; /* of a symptom; null otherwise */
 	char *output;
@@ -51,9 +56,10 @@ struct check_counts {
 	uint64_t executions, memo_hits, guard_executions, vacuous, events, recoveries;
 	uint64_t crash_points, crash_points_chosen, crash_points_done; /* of all schedules */
 	uint32_t schedules;
-	uint64_t choice_points;   /* reads with more than one possible value */
-	double eager_states_log2; /* what trying all contents of memory would take */
-	uint64_t schedule_points; /* of the last one: where it could have switched */
+	uint64_t further_crash_points; /* inside of recoveries */
+	uint64_t choice_points;        /* reads with more than one possible value */
+	double eager_states_log2;      /* what trying all contents of memory would take */
+	uint64_t schedule_points;      /* of the last one: where it could have switched */
 };
 
 struct check {

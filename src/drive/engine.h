@@ -4,6 +4,7 @@
 #define DRIVE_ENGINE_H
 
 #include "checkers/cross_failure.h"
+#include "drive/chain.h"
 #include "drive/check.h"
 #include "drive/driver.h"
 #include "drive/image.h"
@@ -18,6 +19,7 @@ enum { ENGINE_TASKS = 64, ENGINE_WORKERS = EXECUTIONS - 1 };
 
 /* One recovery that is to run: the policy, and what to take at the first choices. */
 struct task {
+	const struct chain_state *from; /* null: a crash of the program itself */
 	bool latest;
 	uint64_t random; /* as in view.h */
 	uint32_t script_length;
@@ -40,6 +42,8 @@ struct worker {
 	unsigned tasks, task_room;
 	unsigned given; /* have been done, or are being done */
 	struct task running;
+	struct chain_state *chains;    /* crashes inside of recoveries after this one */
+	struct view_crash crash;       /* of the program */
 	struct path path[2], scripted; /* known ways through the memo: oldest, latest */
 	/* The execution that runs. */
 	enum { WORKER_IDLE, WORKER_STARTING, WORKER_RUNNING, WORKER_REAPING } phase;
@@ -61,7 +65,8 @@ struct engine {
 	struct worker *worker;
 	unsigned workers;
 	struct memo *memo; /* null: off */
-	uint32_t *crash;   /* events before which it crashes */
+	struct leaf *leaves;
+	uint32_t *crash; /* events before which it crashes */
 	uint32_t crashes, next_crash;
 	uint32_t share;        /* how many a worker takes at a time */
 	struct zygote program; /* the run before the crash is a fork of this */
@@ -87,6 +92,8 @@ void worker_watch(struct engine *engine, struct worker *worker);
 
 /* ---- judge.c ---- */
 
+/* After how many crashes? */
+unsigned judge_stage(const struct task *task);
 /* Judges an execution by what it read and how it ended, and adds what else is to be tried. */
 void judge(struct engine *engine, struct worker *worker, const struct task *task,
 	   const struct read_record *read, uint32_t reads, const struct outcome *outcome);

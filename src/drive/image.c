@@ -273,6 +273,8 @@ static void list_uncertain(struct image *image)
 		size *= 2;
 	memset(execution->index, 0, size * sizeof(*execution->index));
 	view_index(execution->line, image->opens, execution->index, size - 1);
+	execution->program_lines = image->opens;
+	execution->program_index = size;
 	execution->crash = (struct view_crash){
 		.crash = image->crash,
 		.lines = image->opens,
@@ -428,6 +430,8 @@ bool image_prepare(struct image *image)
 	execution->reads = execution->reads_lost = 0;
 	execution->inputs = execution->listening = 0;
 	execution->signal = execution->signal_stack = execution->deadlocked = 0;
+	execution->log.events = execution->log.full = 0;
+	execution->log.bytes = 0;
 	return true;
 }
 

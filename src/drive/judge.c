@@ -7,6 +7,11 @@
 
 /* ---- tasks ---- */
 
+unsigned judge_stage(const struct task *task)
+{
+	return task->from ? task->from->stage : 1;
+}
+
 void judge_add_task(const struct engine *engine, struct worker *worker, const struct task *task)
 {
 	if (!engine->check->settings.exhaustive && worker->given + worker->tasks == ENGINE_TASKS) {
@@ -45,7 +50,11 @@ static void add_alternatives(const struct engine *engine, struct worker *worker,
 	}
 	for (uint32_t i = task->script_length; i < choices; i++)
 		for (uint32_t other = 1; other < view->options[i]; other++) {
-			struct task next = { .latest = task->latest, .script_length = i + 1 };
+			struct task next = {
+				.from = task->from,
+				.latest = task->latest,
+				.script_length = i + 1,
+			};
 
 			memcpy(next.script, view->taken, i);
 			next.script[i] = other;
@@ -88,7 +97,37 @@ static void start_view(struct engine *engine, struct worker *worker, const struc
 		.image = &worker->image,
 		.protected = worker->image.protected,
 		.protecteds = worker->image.protecteds,
+		.chained = task->from != NULL,
 	};
+}
+
+/* ---- crashes inside of a recovery ---- */
+
+/* One task for each point at which the recovery itself could crash. */
+static void add_crashes(struct engine *engine, struct worker *worker, const struct task *task,
+			const struct leaf *leaf)
+{
+	const struct history *history = &leaf->history;
+	struct cross_failure_run run;
+
+	for (uint32_t i = 0; i < history->crashes; i++) {
+		struct chain_state *state;
+
+		if (history->part[0].event >= history->crash[i])
+			continue; /* nothing has been stored yet */
+		start_view(engine, worker, task, &run);
+		state = chain_new(leaf, history->crash[i], &run.view, &worker->image);
+		state->stage = judge_stage(task) + 1;
+		state->before = task->from;
+		state->next = worker->chains;
+		worker->chains = state;
+		if (state->cut)
+			session_limit(engine->session, UINT32_MAX,
+				      "--crashes: some line could hold more than 255 contents: not "
+				      "all of them were tried");
+		engine->check->counts.further_crash_points++;
+		judge_add_task(engine, worker, &(struct task){ .from = state, .latest = true });
+	}
 }
 
 struct judging {
@@ -176,6 +215,9 @@ static uint32_t add_witness(const struct judging *judging)
 		.latest = judging->task->latest,
 		.choices = choices < VIEW_CHOICES ? choices : VIEW_CHOICES,
 	};
+	for (const struct chain_state *from = judging->task->from; from; from = from->before)
+		witness->further_stack[witness->further++] =
+			stack_of_crash(&from->leaf->history, from->crash);
 	if (judging->view)
 		memcpy(witness->taken, judging->view->taken, witness->choices);
 	if (judging->outcome) {
@@ -244,16 +286,30 @@ static void add_suspect(struct raw_finding *finding, uint32_t stack)
 		}
 }
 
+/* Of what a recovery has stored before it crashed as well. */
+static void find_suspects_in_leaf(const struct chain_state *state, struct raw_finding *finding)
+{
+	const struct history *history = &state->leaf->history;
+
+	for (uint32_t i = history->parts; i-- > 0;)
+		if (history->part[i].event < state->crash &&
+		    history->part[i].settled >= state->crash)
+			add_suspect(finding, history->event[history->part[i].event].stack);
+}
+
 /* The stores that may be missing: those that were read, the last one first; then the others. */
 static void find_suspects(const struct engine *engine, const struct worker *worker,
-			  const struct cross_failure_run *run, struct raw_finding *finding)
+			  const struct cross_failure_run *run, const struct chain_state *from,
+			  struct raw_finding *finding)
 {
 	const struct history *history = &engine->session->executions.history;
-	const struct view_crash *crash = &worker->execution->crash;
+	const struct view_crash *crash = from ? &worker->crash : &worker->execution->crash;
 	enum { MOST = 4096 };
 
 	for (uint32_t i = run->suspects; i-- > 0;)
 		add_suspect(finding, history->event[run->suspect[i]].stack);
+	if (from)
+		find_suspects_in_leaf(from, finding);
 	for (uint32_t i = crash->lines; i-- > 0 && crash->lines - i < MOST;) {
 		const struct view_line *line = &crash->line[i];
 		const struct history_part *part =
@@ -276,7 +332,7 @@ static void judge_outcome(const struct judging *judging, const struct cross_fail
 		.custom = outcome->symptom,
 	};
 
-	find_suspects(judging->engine, judging->worker, run, &finding);
+	find_suspects(judging->engine, judging->worker, run, judging->task->from, &finding);
 	found((void *)judging, &finding);
 }
 
@@ -295,13 +351,20 @@ static void conclude(struct judging *judging, const struct cross_failure_run *ru
 			engine->check->budget = "--stop-on-first";
 	}
 	/* Where nothing was stored before the crash there is nothing to read. */
-	if (worker->image.stored && worker->execution->lazy) {
+	if (worker->image.stored && worker->execution->lazy && !task->from) {
 		engine->check->counts.recoveries++;
 		engine->check->counts.vacuous += !read_something;
 	}
 	if (run->view.choices > task->script_length)
 		engine->check->counts.choice_points += run->view.choices - task->script_length;
 	add_alternatives(engine, worker, task, &run->view);
+	if (run->view.cut)
+		session_limit(
+			engine->session, UINT32_MAX,
+			"some line has more than 256 versions: only the oldest and the newest "
+			"were tried");
+	if (outcome->leaf && judge_stage(task) < engine->check->settings.crashes)
+		add_crashes(engine, worker, task, outcome->leaf);
 	if (engine->check->settings.exhaustive)
 		return;
 	/* The oldest image is only another one if something was read that it has otherwise. */
@@ -345,6 +408,8 @@ static uint64_t value_of(struct worker *worker, struct cross_failure_run *run,
 {
 	struct view_read scratch;
 
+	if (read->flags & READ_OUTSIDE && read->line == READ_STAGE)
+		return judge_stage(&worker->running);
 	if (read->flags & READ_OUTSIDE)
 		return image_asked(&worker->image, read->line);
 	return cross_failure_value(run, read, &scratch);
@@ -448,7 +513,7 @@ const struct path *judge_known(struct engine *engine, struct worker *worker,
 
 	if (!engine->memo)
 		return NULL;
-	if (task->script_length || task->random) {
+	if (task->script_length || task->random || task->from) {
 		path = &worker->scripted;
 		path_cut(path, 0);
 	}

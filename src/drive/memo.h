@@ -11,6 +11,8 @@
 
 #include "session/execution.h"
 
+struct leaf;
+
 /* How an execution ended. */
 struct outcome {
 	uint32_t symptom; /* enum symptom of drive/symptoms.h; 0: none */
@@ -20,6 +22,7 @@ struct outcome {
 	uint32_t deadlocked;
 	uint32_t deadlock[EXECUTION_DEADLOCKED]; /* where threads wait for each other */
 	char *output;                            /* the end of what it printed; null if nothing */
+	struct leaf *leaf; /* what it stored, if it may crash; null: nothing */
 };
 
 struct memo;

@@ -17,6 +17,8 @@ bool worker_start(struct engine *engine, struct worker *worker, const struct tas
 {
 	struct execution *execution = worker->execution;
 
+	execution->stage = judge_stage(task);
+	execution->logs = execution->stage < engine->check->settings.crashes;
 	execution->latest = task->latest;
 	execution->random = task->random;
 	execution->script_length = task->script_length;
@@ -118,6 +120,28 @@ static void distrust(struct execution *execution)
 	execution->reads = kept;
 }
 
+/* What it stored, for crashes inside of it. */
+static struct leaf *keep_leaf(struct engine *engine, const struct worker *worker)
+{
+	const struct execution *execution = worker->execution;
+	struct leaf *leaf;
+
+	if (!execution->logs || !execution->lazy)
+		return NULL;
+	if (execution->inputs || execution->spare_used || execution->log.full) {
+		session_limit(engine->session, UINT32_MAX,
+			      "--crashes: recoveries that change files, start processes, or use "
+			      "sockets or prebuilt libraries on PM were not crashed themselves");
+		return NULL;
+	}
+	leaf = leaf_new(execution);
+	if (leaf) {
+		leaf->next = engine->leaves;
+		engine->leaves = leaf;
+	}
+	return leaf;
+}
+
 static void finish_execution(struct engine *engine, struct worker *worker, int status)
 {
 	struct execution *execution = worker->execution;
@@ -140,6 +164,7 @@ static void finish_execution(struct engine *engine, struct worker *worker, int s
 		}
 	} else {
 		engine->check->counts.executions++;
+		outcome.leaf = keep_leaf(engine, worker);
 		if (!is_function_of_reads(worker))
 			judge_give_up_memo(
 				engine,

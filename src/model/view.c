@@ -40,7 +40,27 @@ void view_versions(const struct history *history, const struct view_crash *crash
 {
 	struct history_window window = { &history->line[line->line], line->from, line->to };
 
+	if (line->contents) {
+		versions->window = (struct history_window){ 0 };
+		versions->count = line->contents;
+		versions->cut = false;
+		return;
+	}
 	history_versions(history, &window, crash->crash, versions);
+}
+
+void view_content(const struct view *view, const struct view_line *line, uint32_t version,
+		  const unsigned char *certain, unsigned char content[HISTORY_LINE_SIZE])
+{
+	struct history_versions versions;
+
+	if (line->contents) {
+		memcpy(content, view->crash->content[line->content + version], HISTORY_LINE_SIZE);
+		return;
+	}
+	view_versions(view->history, view->crash, line, &versions);
+	memcpy(content, certain, HISTORY_LINE_SIZE);
+	history_content(view->history, &versions, version, content);
 }
 
 /* Versions are in ascending order, see history_versions. */
@@ -234,6 +254,23 @@ static void find_alternatives(const struct view *view, const struct view_state *
 	}
 }
 
+/* Of lists only the values are known. */
+static void compare_contents(const struct view *view, const struct view_state *state,
+			     const struct view_read *read, uint64_t bytes, struct alternatives *a)
+{
+	*a = (struct alternatives){ .store = HISTORY_NEVER };
+	for (uint32_t v = 0; v < read->line->contents; v++) {
+		if (!is_alive(state, v))
+			continue;
+		a->version[a->count] = v;
+		a->of_version[v] = a->count;
+		memcpy(a->content[a->count], view->crash->content[read->line->content + v],
+		       HISTORY_LINE_SIZE);
+		a->differs |= difference(a->content[0], a->content[a->count], bytes);
+		a->count++;
+	}
+}
+
 static void compare(const struct view *view, const struct view_state *state,
 		    const struct view_read *read, uint64_t bytes, const unsigned char *certain,
 		    struct alternatives *a)
@@ -327,7 +364,11 @@ void view_read(struct view *view, uint64_t address, uint64_t bytes, const unsign
 	view_versions(view->history, view->crash, read->line, &read->versions);
 	if (!state->started)
 		start(state, &read->versions, view->latest);
-	compare(view, state, read, bytes, certain, &a);
+	view->cut |= read->versions.cut;
+	if (read->line->contents)
+		compare_contents(view, state, read, bytes, &a);
+	else
+		compare(view, state, read, bytes, certain, &a);
 	read->open = a.open;
 	read->commit = a.open & ~a.plain;
 	read->differs = a.differs & a.plain;

@@ -25,6 +25,8 @@ struct view_line {
 	uint64_t certain; /* bytes that some store before `from` has written */
 	uint32_t line;    /* in history.line */
 	uint32_t from, to;
+	uint32_t contents; /* not 0: what it may hold is a list, and the above is not used */
+	uint32_t content;  /* where that starts in view_crash.content */
 };
 
 /* What is left of it; all zero before the first read. */
@@ -44,6 +46,7 @@ struct view_crash {
 	uint32_t crash;
 	uint32_t lines;
 	const struct view_line *line;
+	const unsigned char (*content)[HISTORY_LINE_SIZE]; /* of lines that have lists */
 	const uint32_t *index; /* hash table of index + 1 into line; mask + 1 entries */
 	uint32_t mask;
 };
@@ -62,6 +65,7 @@ struct view {
 	uint32_t script_length;
 	/* What was to be chosen so far, how many possibilities there were, and which was taken. */
 	uint32_t choices;
+	bool cut; /* something read had more versions than can be kept */
 	uint8_t options[VIEW_CHOICES], taken[VIEW_CHOICES];
 };
 
@@ -89,6 +93,10 @@ uint32_t view_default(const struct history_versions *versions, bool latest);
 /* Versions of an uncertain line. */
 void view_versions(const struct history *history, const struct view_crash *crash,
 		   const struct view_line *line, struct history_versions *versions);
+
+/* The content of one of them, from what is certain. */
+void view_content(const struct view *view, const struct view_line *line, uint32_t version,
+		  const unsigned char *certain, unsigned char content[HISTORY_LINE_SIZE]);
 
 /*
  * Reads bytes (one bit each) of the line at `address`. `certain` is the line with all that is

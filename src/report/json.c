@@ -116,6 +116,7 @@ static json_t *stats_json(const struct result *r)
 		{ "schedules", counts->schedules },
 		{ "schedule_points", counts->schedule_points },
 		{ "choice_points", counts->choice_points },
+		{ "further_crash_points", counts->further_crash_points },
 		{ "events", events },
 		{ "loads", r->loads },
 		{ "stores", r->stores },

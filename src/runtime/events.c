@@ -122,7 +122,7 @@ static void write_lines(char *to, size_t n, const struct content *content, uint3
 	if (!thread) {
 		write_part(to, content, 0, n);
 		if (runtime_recovers)
-			recovery_stored(to, n);
+			recovery_stored(to, n, flags, frame);
 		return;
 	}
 	stack = stack_capture(frame);
@@ -226,7 +226,7 @@ void event_flush(const void *p, size_t size, enum perdure_flush kind, const stru
 void event_fence(enum perdure_fence kind, const struct frame *frame)
 {
 	if (kind == PERDURE_RMW_FENCE && !__perdure_inline.pending &&
-	    (!runtime_wants_loads || runtime_recovers)) {
+	    (!runtime_wants_loads || runtime_recovers) && !runtime_relogs) {
 		__perdure_inline.stored = 1;
 		return;
 	}
@@ -238,6 +238,8 @@ void event_persist(const void *p, size_t size, const struct frame *frame)
 	struct session_thread *thread = runtime_recovers ? NULL : thread_enter();
 	uint32_t stack;
 
+	if (runtime_relogs)
+		log_recovery(HISTORY_PERSIST, 0, p, size, frame);
 	if (!thread)
 		return;
 	stack = stack_capture(frame);

@@ -6,7 +6,7 @@
 #include "runtime/hooks.h"
 
 struct execution *runtime_execution;
-uint8_t runtime_logs, runtime_recovers;
+uint8_t runtime_logs, runtime_recovers, runtime_relogs;
 
 void execution_join(uint32_t number)
 {
@@ -20,6 +20,7 @@ void execution_join(uint32_t number)
 	if (runtime_logs)
 		runtime_session->listening |= SESSION_LOGS;
 	fibers_start();
+	runtime_relogs = runtime_recovers && runtime_execution->logs;
 	if (runtime_recovers) {
 		runtime_wants_loads = 1;
 		recovery_start();

@@ -12,6 +12,7 @@
 extern HIDDEN struct execution *runtime_execution;
 extern HIDDEN uint8_t runtime_logs;     /* the run before the crash */
 extern HIDDEN uint8_t runtime_recovers; /* a run after it */
+extern HIDDEN uint8_t runtime_relogs;   /* … that may crash as well */
 
 #define EXECUTION_VARIABLE "PERDURE_EXECUTION"
 #define ZYGOTE_VARIABLE "PERDURE_ZYGOTE"
@@ -52,6 +53,9 @@ HIDDEN void zygote_serve(void);
 
 HIDDEN void log_event(enum history_kind kind, uint32_t flags, uint32_t thread, uint64_t address,
 		      uint64_t size, uint32_t stack, const void *bytes);
+/* A recovery that logs: its stores, flushes (or ORDERED), fences, and what persists. */
+HIDDEN void log_recovery(enum history_kind kind, uint32_t detail, const void *p, uint64_t size,
+			 const struct frame *frame);
 /* An event as the stream has it. */
 HIDDEN void log_told(const struct perdure_event *event);
 /* A new object whose content nobody has set, but for stores from event `since` on. */
@@ -71,7 +75,9 @@ HIDDEN void foreign_stored(uint64_t address, uint64_t size);
 HIDDEN void recovery_start(void);
 /* Before the program loads: makes memory look right, and notes what is read. */
 HIDDEN void recovery_load(const void *p, uint64_t size, uint32_t flags, const struct frame *frame);
-HIDDEN void recovery_stored(const void *p, uint64_t size);
+/* `flags` as in a descriptor. */
+HIDDEN void recovery_stored(const void *p, uint64_t size, uint32_t flags,
+			    const struct frame *frame);
 /* Something other than memory, known by a hash, was found to be in this state. */
 HIDDEN void recovery_asked(uint64_t what, uint64_t state);
 /* Maps a file of the world, once for all. */

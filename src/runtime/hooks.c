@@ -140,7 +140,7 @@ void hook_store(void *p, uint64_t value, uint64_t descriptor, const char *place,
 	make_way(descriptor);
 	if (runtime_recovers) {
 		store_value(p, value, size);
-		recovery_stored(p, size);
+		recovery_stored(p, size, descriptor, frame);
 		return;
 	}
 	/* A bad address faults here, outside any lock; what is mapped is not worth a look. */
@@ -229,6 +229,8 @@ void hook_write_begin(void *p, uint64_t size, uint32_t descriptor, const struct 
 	if (!open_writes.count && !(descriptor & PERDURE_RMW))
 		make_way(0);
 	if (runtime_recovers) {
+		if (descriptor & PERDURE_RMW)
+			event_fence(PERDURE_RMW_FENCE, frame);
 		if (descriptor & (PERDURE_RMW | PERDURE_IF_CHANGED) && in_window(p))
 			recovery_load(p, size, 0, frame);
 		return;
@@ -293,7 +295,7 @@ void hook_write_end(void *p, uint64_t size, uint32_t descriptor, uint32_t done, 
 	uint32_t stack;
 
 	if (runtime_recovers && done && in_window(p))
-		recovery_stored(p, size);
+		recovery_stored(p, size, descriptor, frame);
 	if (!in_window(p) || !open_writes.count)
 		return;
 	write = open_writes.write[open_writes.count - 1];
@@ -387,6 +389,9 @@ void hook_flush(const void *p, uint64_t descriptor, const struct frame *frame)
 	struct session_thread *thread;
 
 	make_way(descriptor);
+	if (runtime_relogs)
+		log_recovery(kind == PERDURE_CLFLUSH ? HISTORY_ORDERED : HISTORY_FLUSH, 0, p, 0,
+			     frame);
 	thread = followed ? thread_enter_waiting() : NULL;
 	if (!thread) {
 		if (followed)
@@ -433,6 +438,8 @@ void hook_fence(uint64_t descriptor, const struct frame *frame)
 		make_way(descriptor);
 	if (kind >= PERDURE_THREAD_FENCE_ACQUIRE && !(runtime_session && runtime_wants_loads))
 		return;
+	if (runtime_relogs && kind != PERDURE_LFENCE && kind < PERDURE_THREAD_FENCE_ACQUIRE)
+		log_recovery(HISTORY_FENCE, 0, NULL, 0, frame);
 	thread = runtime_recovers         ? NULL
 		 : kind == PERDURE_SFENCE ? thread_enter_waiting()
 					  : thread_enter();

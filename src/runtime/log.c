@@ -4,24 +4,29 @@
 
 #include "runtime/execution.h"
 
-enum { EVENTS_MAX = 3000000000u };
-#define BYTES_MAX (384ull << 30)
+/* A recovery has a log of its own, if it may crash, too. */
+static struct event_log *own_log(void)
+{
+	return runtime_logs ? &runtime_session->executions.log : &runtime_execution->log;
+}
 
 void log_event(enum history_kind kind, uint32_t flags, uint32_t thread, uint64_t address,
 	       uint64_t size, uint32_t stack, const void *bytes)
 {
-	struct event_log *log = &runtime_session->executions.log;
+	struct event_log *log = own_log();
 	uint64_t data = bytes ? __atomic_fetch_add(&log->bytes, size, __ATOMIC_RELAXED) : 0;
 	uint32_t index = __atomic_fetch_add(&log->events, 1, __ATOMIC_RELAXED);
 	struct history_event *event = &log->event[index];
 
-	if (index >= EVENTS_MAX || data + size > BYTES_MAX) {
+	if (index >= log->events_max || data + size > log->bytes_max) {
 		__atomic_fetch_sub(&log->events, 1, __ATOMIC_RELAXED);
 		log->full = 1;
 		return;
 	}
 	if (bytes)
 		plain_copy(log->data + data, bytes, size);
+	if (log->reads)
+		log->reads[index] = runtime_execution->reads;
 	*event = (struct history_event){
 		.kind = kind,
 		.flags = flags,
@@ -81,6 +86,21 @@ void log_told(const struct perdure_event *event)
 	}
 }
 
+/* In a recovery, where nobody else listens. */
+void log_recovery(enum history_kind kind, uint32_t detail, const void *p, uint64_t size,
+		  const struct frame *frame)
+{
+	struct session_thread *thread = thread_enter();
+	uint64_t address = (uintptr_t)p;
+	bool stores = kind == HISTORY_STORE;
+
+	if (!thread)
+		return;
+	log_event(kind, stores ? store_flags(detail, address, size) : 0, thread->lines.id, address,
+		  size, stack_capture(frame), stores ? p : NULL);
+	thread_leave();
+}
+
 void log_alloc(const void *p, uint64_t size, uint32_t since, const struct frame *frame)
 {
 	struct event_log *log = &runtime_session->executions.log;
@@ -90,7 +110,7 @@ void log_alloc(const void *p, uint64_t size, uint32_t since, const struct frame 
 	if (!thread)
 		return;
 	index = __atomic_fetch_add(&log->events, 1, __ATOMIC_RELAXED);
-	if (index < EVENTS_MAX)
+	if (index < log->events_max)
 		log->event[index] = (struct history_event){
 			.kind = HISTORY_ALLOC,
 			.thread = thread->lines.id,
@@ -125,7 +145,7 @@ void log_world(const struct world_change *change, const void *bytes, uint32_t fl
 	uint64_t data = (__atomic_fetch_add(&log->bytes, size + 7, __ATOMIC_RELAXED) + 7) & ~7ull;
 	uint32_t index = __atomic_fetch_add(&log->events, 1, __ATOMIC_RELAXED);
 
-	if (index >= EVENTS_MAX || data + size > BYTES_MAX) {
+	if (index >= log->events_max || data + size > log->bytes_max) {
 		log->full = 1;
 		if (thread)
 			thread_leave();

@@ -62,6 +62,7 @@ void recovery_start(void)
 		.script = execution->script,
 		.script_length = execution->script_length,
 	};
+	recovery_asked(READ_STAGE, execution->stage);
 }
 
 void recovery_skip(bool begin)
@@ -105,11 +106,10 @@ static const unsigned char *image_of(uint64_t line)
 	return (const unsigned char *)(line - SESSION_WINDOW + IMAGE_BASE);
 }
 
-static void content_of(const struct history_versions *versions, uint32_t version, uint64_t line,
+static void content_of(const struct view_line *line, uint32_t version,
 		       unsigned char content[HISTORY_LINE_SIZE])
 {
-	plain_copy(content, image_of(line), HISTORY_LINE_SIZE);
-	history_content(view.history, versions, version, content);
+	view_content(&view, line, version, image_of(line->address), content);
 }
 
 /* Bytes that this execution has not changed get the content of another version. */
@@ -119,8 +119,8 @@ static void change_version(const struct view_read *read, uint64_t line)
 	unsigned char *memory = (unsigned char *)line;
 	uint64_t own = touched_line(line)->written;
 
-	content_of(&read->versions, read->before, line, before);
-	content_of(&read->versions, read->version, line, after);
+	content_of(read->line, read->before, before);
+	content_of(read->line, read->version, after);
 	for (unsigned i = 0; i < HISTORY_LINE_SIZE; i++)
 		if (!(own >> i & 1) && memory[i] == before[i] && memory[i] != after[i])
 			memory[i] = after[i];
@@ -149,8 +149,8 @@ static uint64_t changed_unseen(uint64_t line, const struct view_line *uncertain)
 	uint64_t changed = 0;
 
 	view_versions(view.history, view.crash, uncertain, &versions);
-	content_of(&versions, state->started ? state->chosen : view_default(&versions, view.latest),
-		   line, content);
+	content_of(uncertain, state->started ? state->chosen : view_default(&versions, view.latest),
+		   content);
 	for (unsigned i = 0; i < HISTORY_LINE_SIZE; i++)
 		if (memory[i] != content[i])
 			changed |= 1ull << i;
@@ -203,10 +203,13 @@ void recovery_load(const void *p, uint64_t size, uint32_t flags, const struct fr
 	thread_leave();
 }
 
-void recovery_stored(const void *p, uint64_t size)
+void recovery_stored(const void *p, uint64_t size, uint32_t flags, const struct frame *frame)
 {
 	uint64_t start = (uintptr_t)p, end = start + size;
 	const struct place *at = runtime_execution->lazy ? place_at(start) : NULL;
+
+	if (runtime_relogs && at)
+		log_recovery(HISTORY_STORE, flags, p, size, frame);
 
 	for (uint64_t line = start & -64ull; at && line < end && line < at->content; line += 64)
 		touched_line(line)->written |= history_bytes(line, start, end);
@@ -242,10 +245,10 @@ static void fill_in(uint64_t start, uint64_t end)
 			continue;
 		/* The oldest version is what the image has, but for stores that jumped the queue.
 		 */
-		if (!view.latest && !view.history->line[line->line].special)
+		if (!view.latest && !line->contents && !view.history->line[line->line].special)
 			continue;
 		view_versions(view.history, crash, line, &versions);
-		content_of(&versions, view_default(&versions, view.latest), line->address, content);
+		content_of(line, view_default(&versions, view.latest), content);
 		plain_copy((void *)line->address, content, sizeof(content));
 	}
 }

@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "fibers/fibers.h"
 #include "model/spin.h"
 #include "runtime/execution.h"
 #include "runtime/hooks.h"
@@ -91,7 +92,7 @@ static struct session_thread *take_private(void)
 
 	if (slot < 0 && slot > -4096)
 		return NULL;
-	((struct session_thread *)slot)->lines.id = 1;
+	((struct session_thread *)slot)->lines.id = fibers_on ? fiber_current->number + 1 : 1;
 	((struct session_thread *)slot)->lines.owner = thread_owner();
 	return (struct session_thread *)slot;
 }

@@ -78,10 +78,11 @@ struct world_change {
 
 struct event_log {
 	uint32_t on;
-	uint32_t events;
-	uint64_t bytes;
+	uint32_t events, events_max;
+	uint64_t bytes, bytes_max;
 	uint32_t full; /* events that found no room */
 	struct history_event *event;
+	uint32_t *reads; /* of a recovery: how much it had read before each event */
 	unsigned char *data;
 };
 
@@ -93,6 +94,9 @@ enum read_flag {
 	READ_BULK = 4,     /* a copy, not an access of its own */
 	READ_OUTSIDE = 8,  /* not memory: `line` is the hash of a path, `value` its state */
 };
+
+/* What `line` is for the number of crashes so far, which every execution asks for first. */
+#define READ_STAGE 0x7374616765ull
 
 /* The first read of some bytes that this execution has not written. */
 struct read_record {
@@ -151,6 +155,7 @@ struct execution {
 	uint32_t stage;
 	bool lazy; /* memory is decided as it is read; otherwise the whole image is as it is */
 	bool latest, strict, exhaustive;
+	bool logs;                     /* a further crash may come: what it does is written down */
 	uint64_t random;               /* as in view.h */
 	int32_t input, output, errors; /* the command's descriptors for 0, 1, 2; -1: inherited */
 	struct view_crash crash;
@@ -173,9 +178,14 @@ struct execution {
 	uint32_t deadlocked; /* threads that waited for each other */
 	uint32_t deadlock[EXECUTION_DEADLOCKED];
 
-	/* Room that the command uses. */
+	struct event_log log; /* if it logs */
+	bool changes_files;   /* … and more than PM */
+
+	/* Room that the command uses; the first part is about the crash of the program. */
+	uint32_t program_lines, program_index;
 	struct view_line *line;
 	uint32_t *index;
+	unsigned char (*content)[HISTORY_LINE_SIZE];
 };
 
 struct executions {

@@ -39,6 +39,9 @@ static const uint64_t session_size = 2048 * GIB;
 static const uint64_t room_for_reads = 1 * GIB;
 static const uint64_t room_for_lines = 1 * GIB;
 static const uint64_t room_for_index = 512 * MIB;
+/* The rest of these two is for a chain of crashes. */
+static const uint64_t room_for_contents = 512 * MIB;
+static const uint64_t room_for_log = 512 * MIB;
 
 static void *place(uint64_t offset)
 {
@@ -58,14 +61,27 @@ static void *map_session(int fd)
 	return wanted;
 }
 
+/* A quarter for events, an eighth for what was read before them, the rest for bytes. */
+static void lay_out_log(struct event_log *log, uint64_t at)
+{
+	log->event = place(at);
+	log->reads = place(at + room_for_log / 4);
+	log->data = place(at + room_for_log / 8 * 3);
+	log->events_max = room_for_log / 4 / sizeof(*log->event);
+	log->bytes_max = room_for_log / 8 * 5;
+}
+
 void session_use_executions(struct session *session)
 {
 	struct executions *all = &session->executions;
-	uint64_t each = room_for_reads + room_for_lines + room_for_index;
+	uint64_t each =
+		room_for_reads + room_for_lines + room_for_index + room_for_contents + room_for_log;
 
 	all->on = true;
 	all->log.event = place(at_log_events);
 	all->log.data = place(at_log_data);
+	all->log.events_max = 3000000000u;
+	all->log.bytes_max = 384 * GIB;
 	all->execution = place(at_executions);
 	all->schedule.choice = place(at_choices);
 	for (uint64_t i = 0; i < EXECUTIONS; i++) {
@@ -74,7 +90,10 @@ void session_use_executions(struct session *session)
 
 		execution->read = place(at);
 		execution->line = place(at + room_for_reads);
-		execution->index = place(at + room_for_reads + room_for_lines);
+		at += room_for_reads + room_for_lines;
+		execution->index = place(at);
+		execution->content = place(at + room_for_index);
+		lay_out_log(&execution->log, at + room_for_index + room_for_contents);
 	}
 }
 

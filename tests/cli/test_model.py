@@ -20,10 +20,11 @@ class Interpreted(TestCase):
         super().setUp()
         self.compile("-O1", MODEL / "interpreter.c", "-o", "interpreter", "-pthread")
 
-    def outcomes(self, before, after, name="pool", *options):
+    def outcomes(self, before, after, name="pool", *options, then=(), status=1):
         self.run_tool("model", "--quiet", "--jobs", 1, "--pm", name, "--json", name + ".json", *options,
-                      "./interpreter", name, before, after, status=1)
+                      "./interpreter", name, before, after, *then, status=status)
         result = self.load(name + ".json")
+        (self.directory / (name + ".json")).unlink()
         for limit in result["limits"]:  # a recovery may well read what nobody has stored
             self.assertIn("without reading anything", limit)
         return {f["message"].strip() for f in result["findings"] if f["kind"] == "custom"}
@@ -42,52 +43,67 @@ class Litmus(Interpreted):
                 self.assertEqual({o.strip() for o in machine.outcomes(before, after, 3)}, set(expected))
 
 
+def random_operation(chance, threads):
+    thread, kind, value = chance.randrange(threads), chance.random(), chance.randint(1, 6)
+    if kind < 0.5:
+        size = chance.choice((8, 8, 8, 8, 4, 2, 1, 16))
+        offset = chance.choice((0, 8, 16, 64, 72, 56, 60, 4))
+        offset = offset // 8 * 8 if size < 8 and offset % size else offset
+        word = "w%d,%d=%d" % (offset, size, value)
+    elif kind < 0.56:
+        word = "x%d=%d" % (chance.choice((0, 64, 8)), value)
+    elif kind < 0.6:
+        word = "c%d=%d" % (chance.choice((0, 64)), value)
+    elif kind < 0.84:
+        word = "%s%d" % (chance.choice("ffooobbb"), chance.choice((0, 64)))
+    elif kind < 0.96:
+        word = chance.choice("sssmr")
+    else:
+        word = "n%d,8=%d" % (chance.choice((24, 88)), value)
+    return "%d:%s" % (thread, word)
+
+
+def random_read(chance):
+    size = chance.choice((8, 8, 1, 4, 2))
+    offset = chance.choice((0, 8, 16, 64, 72, 24, 88, 56, 60))
+    word = "%d,%d" % (offset // 8 * 8 if offset % size else offset, size)
+    if chance.random() < 0.3:
+        word += "=%d?%d" % (chance.randint(0, 6), chance.randint(1, 2))
+    return word
+
+
 def random_program(seed):
-    """Two lines, one or two threads, and a recovery with conditions."""
+    """Two lines, one or two threads; a recovery that stores, too; and one with conditions that reads."""
     chance = random.Random(seed)
     threads = chance.choice((1, 2))
-    before, after = [], []
-    for _ in range(chance.randint(2, 9)):
-        thread, kind, value = chance.randrange(threads), chance.random(), chance.randint(1, 6)
-        if kind < 0.5:
-            size = chance.choice((8, 8, 8, 8, 4, 2, 1, 16))
-            offset = chance.choice((0, 8, 16, 64, 72, 56, 60, 4))
-            offset = offset // 8 * 8 if size < 8 and offset % size else offset
-            word = "w%d,%d=%d" % (offset, size, value)
-        elif kind < 0.56:
-            word = "x%d=%d" % (chance.choice((0, 64, 8)), value)
-        elif kind < 0.6:
-            word = "c%d=%d" % (chance.choice((0, 64)), value)
-        elif kind < 0.84:
-            word = "%s%d" % (chance.choice("ffooobbb"), chance.choice((0, 64)))
-        elif kind < 0.96:
-            word = chance.choice("sssmr")
-        else:
-            word = "n%d,8=%d" % (chance.choice((24, 88)), value)
-        before.append("%d:%s" % (thread, word))
-    for _ in range(chance.randint(1, 5)):
-        size = chance.choice((8, 8, 1, 4, 2))
-        offset = chance.choice((0, 8, 16, 64, 72, 24, 88, 56, 60))
-        word = "%d,%d" % (offset // 8 * 8 if offset % size else offset, size)
-        if chance.random() < 0.3:
-            word += "=%d?%d" % (chance.randint(0, 6), chance.randint(1, 2))
-        after.append(word)
-    return " ".join(before), " ".join(after)
+    before = [random_operation(chance, threads) for _ in range(chance.randint(2, 9))]
+    between = [random_read(chance) if chance.random() < 0.35 else random_operation(chance, 1)
+               for _ in range(chance.randint(1, 6))]
+    after = [random_read(chance) for _ in range(chance.randint(1, 5))]
+    return [" ".join(words) for words in (before, between, after)]
 
 
 class Random(Interpreted):
     COUNT = int(os.environ.get("PERDURE_RANDOM_PROGRAMS", 1000))
 
     def compare(self, seed):
-        before, after = random_program(seed)
+        before, _, after = random_program(seed)
         expected = {o.strip() for o in machine.outcomes(before, after, 2)}
-        found = self.outcomes(before, after, "pool%d" % seed)
-        self.assertEqual(found, expected, (seed, before, after))
-        (self.directory / ("pool%d.json" % seed)).unlink()
+        self.assertEqual(self.outcomes(before, after, "pool%d" % seed), expected, (seed, before, after))
+
+    def compare_two(self, seed):
+        before, between, after = random_program(seed)
+        expected = {o.strip() for o in machine.outcomes_of_two(before, between, after, 2)}
+        found = self.outcomes(before, between, "pool%d" % seed, "--crashes", 2, then=[after], status=None)
+        self.assertEqual(found, expected, (seed, before, between, after))
 
     def test_lazy_is_eager(self):
         with concurrent.futures.ThreadPoolExecutor(2) as both:
-            list(both.map(self.compare, range(self.COUNT)))
+            list(both.map(self.compare, range(self.COUNT // 2)))
+
+    def test_two_crashes(self):
+        with concurrent.futures.ThreadPoolExecutor(2) as both:
+            list(both.map(self.compare_two, range(self.COUNT // 2)))
 
 
 # N lines of data behind one commit store, which is set M times.

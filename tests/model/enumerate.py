@@ -19,8 +19,8 @@ LINE = 64
 class Line:
     """All that one line may hold in PM: the contents it had in the cache, and which can still be there."""
 
-    def __init__(self):
-        self.cache = bytes(LINE)
+    def __init__(self, content=bytes(LINE)):
+        self.cache = content
         self.possible = {self.cache}  # what PM may hold now
         self.since = {}  # flushes that wait for a fence of their thread: contents since then
         self.streams = {}  # (thread, offset): what a non-temporal store will put there
@@ -53,11 +53,10 @@ def parts(offset, size):
 
 
 class Machine:
-    def __init__(self, lines):
-        self.lines = [Line() for _ in range(lines)]
+    def __init__(self, memory):
+        self.lines = [Line(memory[i:i + LINE]) for i in range(0, len(memory), LINE)]
         self.streams = []  # (thread, offset, data): each is there or not, until a fence
-        self.states = set()
-        self.crash()
+        self.states = {memory}
 
     def crash(self):
         """Adds every content that a crash could leave now."""
@@ -110,21 +109,61 @@ class Machine:
         self.crash()
 
 
+    def memory(self):
+        """As the running program sees it."""
+        memory = b"".join(line.cache for line in self.lines)
+        for _, offset, data in self.streams:
+            memory = memory[:offset] + data + memory[offset + len(data):]
+        return memory
+
+
+def step(memory, words, i):
+    """Reads what word i says: the text of it, and the next word."""
+    numbers = [int(n) for n in re.findall(r"\d+", words[i])]
+    data = memory[numbers[0]:numbers[0] + numbers[1]]
+    skips = len(numbers) == 4 and data[0] != numbers[2]
+    return "".join("%x" % b for b in data) + " ", i + 1 + (numbers[3] if skips else 0)
+
+
 def read(memory, program):
     """What the program after the crash reads, as the interpreter prints it."""
     text, words, i = "", program.split(), 0
     while i < len(words):
-        numbers = [int(n) for n in re.findall(r"\d+", words[i])]
-        data = memory[numbers[0]:numbers[0] + numbers[1]]
-        text += "".join("%x" % b for b in data) + " "
-        if len(numbers) == 4 and data[0] != numbers[2]:
-            i += numbers[3]
-        i += 1
+        more, i = step(memory, words, i)
+        text += more
     return text
 
 
+def run(memory, program):
+    """All that a crash of this program can leave, of which some words read and skip others."""
+    machine, words, i = Machine(memory), program.split(), 0
+    while i < len(words):
+        if words[i][1] == ":":
+            machine.execute(words[i])
+            i += 1
+        else:
+            _, i = step(machine.memory(), words, i)
+    return machine.states
+
+
 def outcomes(before, after, lines):
-    machine = Machine(lines)
-    for word in before.split():
-        machine.execute(word)
-    return {read(memory, after) for memory in machine.states}
+    return {read(memory, after) for memory in run(bytes(lines * LINE), before)}
+
+
+def outcomes_of_two(before, between, after, lines):
+    """With a crash before `between` is over, but not before it has stored anything."""
+    result = set()
+    for memory in run(bytes(lines * LINE), before):
+        words, machine, i, stored = between.split(), Machine(memory), 0, False
+        machine.states = set()
+        while i < len(words):
+            if words[i][1] == ":":
+                stored |= words[i][2] in "wnx"
+                machine.execute(words[i])
+                if not stored:
+                    machine.states = set()
+                i += 1
+            else:
+                _, i = step(machine.memory(), words, i)
+        result |= {read(state, after) for state in machine.states}
+    return result

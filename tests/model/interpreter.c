@@ -3,7 +3,7 @@
  * Executes a little program of accesses to PM, given as words, and after a crash another one, that
  * reads; what it has read is told as a finding. See enumerate.py for what the words mean.
  *
- *   interpreter POOL BEFORE AFTER
+ *   interpreter POOL BEFORE AFTER [AFTER-THE-SECOND-CRASH]
  */
 #include "../programs/pm.h"
 
@@ -11,6 +11,7 @@
 #include <perdure/perdure.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdatomic.h>
 
 enum { WORDS = 256 };
@@ -133,8 +134,11 @@ static void before(char *program)
 	pthread_join(thread, NULL);
 }
 
-/* "8,4" reads 4 bytes; "8,1=3?2" skips the next two words unless the byte is 3. */
-static void after(char *program)
+/*
+ * "8,4" reads 4 bytes; "8,1=3?2" skips the next two words unless the byte is 3. Others are executed
+ * as before the crash.
+ */
+static void after(char *program, bool tells)
 {
 	char text[256] = "";
 	int length = 0;
@@ -143,7 +147,13 @@ static void after(char *program)
 	for (int i = 0; i < words; i++) {
 		unsigned offset, size, wanted, skipped = 0;
 		unsigned char bytes[8] = { 0 };
-		int fields = sscanf(word[i], "%u,%u=%u?%u", &offset, &size, &wanted, &skipped);
+		int fields;
+
+		if (word[i][1] == ':') {
+			execute(word[i] + 2);
+			continue;
+		}
+		fields = sscanf(word[i], "%u,%u=%u?%u", &offset, &size, &wanted, &skipped);
 
 		switch (size) {
 		case 1:
@@ -164,7 +174,8 @@ static void after(char *program)
 			i += skipped;
 		length += snprintf(text + length, sizeof(text) - length, " ");
 	}
-	perdure_found(text);
+	if (tells)
+		perdure_found(text);
 }
 
 int main(int argc, char **argv)
@@ -174,7 +185,7 @@ int main(int argc, char **argv)
 	pm = pm_map(argv);
 	if (perdure_stage() == 0)
 		before(argv[2]);
-	else
-		after(argv[3]);
+	else /* the last of these tells what it reads */
+		after(argv[2 + perdure_stage()], argc == 3 + perdure_stage());
 	return 0;
 }
