@@ -216,7 +216,7 @@ void chain_apply(const struct chain_state *state, struct execution *execution)
 	execution->crash = (struct view_crash){
 		.lines = state->lines,
 		.line = line,
-		.content = (const unsigned char (*)[LINE])execution->content,
+		.content = (const unsigned char(*)[LINE])execution->content,
 		.index = index,
 		.mask = state->mask,
 	};

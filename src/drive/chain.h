@@ -2,7 +2,8 @@
 /*
  * Crashes inside of recoveries: what a recovery has stored, and what another crash in the middle of
  * it can leave. A line then holds what the crash before has left, in any version that agrees with
- * what the recovery has read until then, with the first so many of the recovery's own stores on top.
+ * what the recovery has read until then, with the first so many of the recovery's own stores on
+ * top.
  */
 #ifndef DRIVE_CHAIN_H
 #define DRIVE_CHAIN_H
@@ -20,12 +21,12 @@ struct leaf {
 
 /* What a crash inside of a recovery leaves: lines with lists of contents. */
 struct chain_state {
-	struct chain_state *next; /* all of a crash point's */
+	struct chain_state *next;         /* all of a crash point's */
 	const struct chain_state *before; /* what that recovery started from; null: the program */
 	unsigned stage;                   /* of the recovery that comes next */
-	const struct leaf *leaf;  /* the one that has crashed */
-	uint32_t crash;           /* before this event of it */
-	bool cut;                 /* some list is longer than can be kept */
+	const struct leaf *leaf;          /* the one that has crashed */
+	uint32_t crash;                   /* before this event of it */
+	bool cut;                         /* some list is longer than can be kept */
 	uint32_t lines, contents, mask;
 	struct view_line *line;
 	uint32_t *index;

@@ -120,6 +120,14 @@ static void distrust(struct execution *execution)
 	execution->reads = kept;
 }
 
+static bool reads_memory(const struct execution *execution)
+{
+	for (uint32_t i = 0; i < execution->reads; i++)
+		if (!(execution->read[i].flags & READ_OUTSIDE))
+			return true;
+	return false;
+}
+
 /* What it stored, for crashes inside of it. */
 static struct leaf *keep_leaf(struct engine *engine, const struct worker *worker)
 {
@@ -129,9 +137,13 @@ static struct leaf *keep_leaf(struct engine *engine, const struct worker *worker
 	if (!execution->logs || !execution->lazy)
 		return NULL;
 	if (execution->inputs || execution->spare_used || execution->log.full) {
-		session_limit(engine->session, UINT32_MAX,
-			      "--crashes: recoveries that change files, start processes, or use "
-			      "sockets or prebuilt libraries on PM were not crashed themselves");
+		/* One that starts from nothing does what the program did before. */
+		if (reads_memory(execution))
+			session_limit(
+				engine->session, UINT32_MAX,
+				"--crashes: recoveries that change files, start processes, or "
+				"use sockets or prebuilt libraries on PM were not crashed "
+				"themselves");
 		return NULL;
 	}
 	leaf = leaf_new(execution);

@@ -149,7 +149,7 @@ class Work(TestCase):
         return self.load()
 
     def test_lines_behind_a_commit_store(self):
-        counts = {self.model(lines, 1)["stats"]["executions"] for lines in (1, 10, 100, 400)}
+        counts = {self.model(lines, 1, "--jobs", 1)["stats"]["executions"] for lines in (1, 10, 100, 400)}
         self.assertEqual(len(counts), 1)
         result = self.model(400, 1)
         self.assertTrue(result["complete"])
