@@ -61,17 +61,11 @@ char *instrument_describe(struct instrumenter *in, LLVMValueRef instruction, con
 
 LLVMValueRef instrument_chained(struct instrumenter *in, uint32_t descriptor)
 {
-	uint64_t chain = in->chain_stores <= PERDURE_CHAIN_STORES
-				 ? (in->chain & ~PERDURE_CHAIN_STORES) | in->chain_stores
+	uint64_t chain = in->link.stores <= PERDURE_CHAIN_STORES
+				 ? (in->link.chain & ~PERDURE_CHAIN_STORES) | in->link.stores
 				 : 0;
 
 	return LLVMConstInt(in->i64, chain << PERDURE_CHAIN_SHIFT | descriptor, false);
-}
-
-static void new_chain(struct instrumenter *in)
-{
-	in->chain += PERDURE_CHAIN_STORES + 1;
-	in->chain_stores = 0;
 }
 
 static bool is_quiet_call(LLVMValueRef call)
@@ -99,27 +93,122 @@ static bool is_unseen_store(struct instrumenter *in, LLVMValueRef store)
 	return base == in->inline_state || (access_is_stack(base) && !access_flags(in, store));
 }
 
-/* What an instruction that has got its hooks means for those behind it. */
-static void continue_chain(struct instrumenter *in, LLVMOpcode opcode, bool quiet, bool stack)
+/* What an instruction means for those behind it. */
+static struct link after(struct instrumenter *in, LLVMValueRef instruction, struct link link,
+			 uint32_t fresh)
 {
-	switch (opcode) {
+	switch (LLVMGetInstructionOpcode(instruction)) {
 	case LLVMStore:
-		if (!stack)
-			in->chain_stores++;
+		if (!is_unseen_store(in, instruction))
+			link.stores++;
 		break;
 	case LLVMAtomicRMW:
 	case LLVMAtomicCmpXchg:
-		new_chain(in);
-		break;
+		return (struct link){ fresh, 0 };
 	case LLVMCall:
 	case LLVMInvoke:
 	case LLVMCallBr:
-		if (!quiet)
-			new_chain(in);
+		if (!is_quiet_call(instruction))
+			return (struct link){ fresh, 0 };
 		break;
 	default:
 		break;
 	}
+	return link;
+}
+
+/* The blocks of a function, and how they are linked: at the beginning, and at the end. */
+struct chain_block {
+	LLVMBasicBlockRef block;
+	uint32_t before;    /* instructions in the blocks before it */
+	bool known, broken; /* broken: what comes before it differs */
+	struct link first, last;
+};
+
+/* Chains begin with blocks (even numbers) and behind instructions that break them (odd ones). */
+static uint32_t chain_id(const struct instrumenter *in, uint32_t number)
+{
+	return in->chain + (number + 1) * (PERDURE_CHAIN_STORES + 1);
+}
+
+static struct chain_block *find_block(struct chain_block *list, size_t count,
+				      LLVMBasicBlockRef block)
+{
+	for (size_t i = 0; i < count; i++)
+		if (list[i].block == block)
+			return &list[i];
+	return NULL;
+}
+
+static bool same_link(struct link a, struct link b)
+{
+	return a.chain == b.chain && a.stores == b.stores;
+}
+
+/* Goes on from the blocks before it, if these agree. Ways back are taken to agree at first. */
+static void link_block(struct instrumenter *in, struct chain_block *list, size_t count,
+		       struct chain_block *block)
+{
+	struct link own = { chain_id(in, 2 * block->before), 0 };
+	uint32_t number = 2 * block->before + 1;
+	bool any = false;
+
+	block->first = own;
+	for (LLVMUseRef use = LLVMGetFirstUse(LLVMBasicBlockAsValue(block->block));
+	     use && !block->broken; use = LLVMGetNextUse(use)) {
+		LLVMValueRef user = LLVMGetUser(use);
+		struct chain_block *from = NULL;
+
+		if (LLVMIsATerminatorInst(user))
+			from = find_block(list, count, LLVMGetInstructionParent(user));
+		else
+			block->broken = true;
+		if (!from || !from->known)
+			continue;
+		block->broken |= any && !same_link(from->last, block->first);
+		block->first = from->last;
+		any = true;
+	}
+	if (block->broken)
+		block->first = own;
+	block->last = block->first;
+	for (LLVMValueRef i = LLVMGetFirstInstruction(block->block); i;
+	     i = LLVMGetNextInstruction(i), number += 2)
+		block->last = after(in, i, block->last, chain_id(in, number));
+	block->known = true;
+}
+
+/* Until all agree: each time at least one block more is broken. */
+static struct chain_block *link_blocks(struct instrumenter *in, LLVMValueRef function,
+				       size_t *blocks)
+{
+	enum { MOST = 1000 }; /* blocks; of larger functions each is on its own */
+	size_t count = LLVMCountBasicBlocks(function), broken = SIZE_MAX, before;
+	struct chain_block *list = calloc(count + 1, sizeof(*list)), *next = list;
+	uint32_t instructions = 0;
+
+	if (!list)
+		abort();
+	*blocks = count;
+	for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(function); b;
+	     b = LLVMGetNextBasicBlock(b)) {
+		*next++ = (struct chain_block){
+			.block = b,
+			.before = instructions,
+			.broken = count > MOST,
+		};
+		for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i))
+			instructions++;
+	}
+	do {
+		before = broken;
+		broken = 0;
+		for (size_t i = 0; i < count; i++) {
+			link_block(in, list, count, &list[i]);
+			broken += list[i].broken;
+		}
+	} while (broken != before);
+	return list;
 }
 
 /* ---- loads and stores ---- */
@@ -469,7 +558,9 @@ static void instrument_function(struct instrumenter *in, LLVMValueRef function)
 {
 	LLVMValueRef *list = NULL;
 	LLVMBasicBlockRef block = NULL;
-	size_t count = 0, room = 0;
+	struct chain_block *chains;
+	struct link link = { 0 };
+	size_t count = 0, room = 0, blocks;
 
 	in->function = function;
 	make_hookable(in, function);
@@ -488,19 +579,18 @@ static void instrument_function(struct instrumenter *in, LLVMValueRef function)
 		}
 	/* Each inlined test adds blocks; the optimiser needs quadratic time for very many. */
 	in->outlined = count > LARGE_FUNCTION;
+	chains = link_blocks(in, function, &blocks);
 	for (size_t i = 0; i < count; i++) {
-		LLVMOpcode opcode = LLVMGetInstructionOpcode(list[i]);
-		bool call = LLVMIsACallInst(list[i]) || LLVMIsAInvokeInst(list[i]);
-		bool quiet = call && is_quiet_call(list[i]);
-		bool stack = opcode == LLVMStore && is_unseen_store(in, list[i]);
-
 		if (LLVMGetInstructionParent(list[i]) != block) {
 			block = LLVMGetInstructionParent(list[i]);
-			new_chain(in);
+			link = find_block(chains, blocks, block)->first;
 		}
+		in->link = link;
+		link = after(in, list[i], link, chain_id(in, 2 * i + 1));
 		instrument_instruction(in, list[i]);
-		continue_chain(in, opcode, quiet, stack);
 	}
+	in->chain = chain_id(in, 2 * count);
+	free(chains);
 	free(list);
 }
 

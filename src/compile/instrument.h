@@ -31,8 +31,10 @@ struct instrumenter {
 	LLVMValueRef inline_state; /* __perdure_inline */
 	LLVMValueRef function;     /* the one being instrumented */
 	bool outlined;             /* it is so large that tests are not inlined */
-	uint32_t chain;            /* of straight-line code, as in event.h */
-	uint32_t chain_stores;
+	uint32_t chain;            /* the first one of this function, see event.h */
+	struct link {
+		uint32_t chain, stores;
+	} link; /* where in which chain the instruction is */
 	unsigned tbaa_kind, nontemporal_kind;
 };
 

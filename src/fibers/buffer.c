@@ -96,12 +96,26 @@ static void drain(unsigned count)
 	runtime_thread.buffered = own.count != 0;
 }
 
+/*
+ * The program may have stored to ordinary memory since, unseen, over what waits here: its own last
+ * store stays.
+ */
 void buffer_drain(void)
 {
-	if (!own.count)
+	uint64_t now[ENTRIES];
+	unsigned count = own.count;
+
+	if (!count)
 		return;
+	settle();
+	for (unsigned i = 0; i < count; i++)
+		if (own.entry[i].kind == ORDINARY_STORE)
+			now[i] = load(own.entry[i].address, own.entry[i].size);
 	take_back();
-	drain(own.count);
+	drain(count);
+	for (unsigned i = 0; i < count; i++)
+		if (own.entry[i].kind == ORDINARY_STORE)
+			plain_copy(own.entry[i].address, &now[i], own.entry[i].size);
 }
 
 unsigned buffer_waiting(void)

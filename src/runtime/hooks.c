@@ -461,6 +461,13 @@ void hook_fence(uint64_t descriptor, const struct frame *frame)
 
 /* ---- threads as fibers ---- */
 
+/* Variables there come and go without a word. */
+static bool on_own_stack(const void *p)
+{
+	return (uintptr_t)p >= (uintptr_t)__builtin_frame_address(0) &&
+	       (uintptr_t)p < runtime_thread.stack_high;
+}
+
 /* Accesses to PM have hooks of their own for what is done here. */
 static void before_visible(const void *p, uint64_t descriptor)
 {
@@ -473,7 +480,8 @@ static void before_visible(const void *p, uint64_t descriptor)
 		buffer_drain();
 	if (!fibers_preempt || rmw || !in_window(p))
 		fiber_point(POINT_ACCESS);
-	if (buffers_on && descriptor & PERDURE_STORES && !rmw && !in_window(p) && size <= 8)
+	if (buffers_on && descriptor & PERDURE_STORES && !rmw && !in_window(p) && size <= 8 &&
+	    !on_own_stack(p))
 		buffer_ordinary_store((void *)p, size);
 }
 
