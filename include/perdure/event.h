@@ -36,8 +36,9 @@ enum perdure_access_flag {
 
 /*
  * Above the descriptor of loads, stores, flushes and fences, in 32 more bits: which chain of
- * code without other stores it is in, and how many stores of this chain came before that may be to PM. If
- * the runtime has heard of all of these, nothing else was stored in between. 0: that is not known.
+ * code without other stores it is in, and how many stores of this chain came before that may be to
+ * PM. If the runtime has heard of all of these, nothing else was stored in between. 0: that is not
+ * known.
  */
 #define PERDURE_CHAIN_SHIFT 32
 #define PERDURE_CHAIN_STORES 31u /* of the 32 bits; the others are the chain's own */

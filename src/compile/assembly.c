@@ -298,7 +298,7 @@ static void add_access(struct assembly *a, enum assembly_effect_kind kind,
 	effect->operand = place->operand;
 	effect->through_register = place->through_register;
 	effect->displacement = place->displacement;
-	effect->size = place->through_register ? size : 0;
+	effect->size = size; /* what an operand was declared as says less */
 	effect->flags = flags | PERDURE_ASM;
 }
 
@@ -547,8 +547,8 @@ static void instruction(struct assembly *a, const struct statement *s, unsigned 
 		if ((effect = add_effect(a, EFFECT_FENCE)))
 			effect->detail = kind;
 	} else if (string_instruction(a, s) || is_one_of(s->mnemonic, harmless)) {
-		a->pauses |= strcmp(s->mnemonic, "pause") == 0 ||
-			     (s->repeat && strcmp(s->mnemonic, "nop") == 0);
+		/* A nop alone is what loops that wait are filled with. */
+		a->pauses |= strcmp(s->mnemonic, "pause") == 0 || strcmp(s->mnemonic, "nop") == 0;
 	} else if (is_plain(s->mnemonic)) {
 		plain_instruction(a, s);
 	} else {

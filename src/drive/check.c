@@ -93,9 +93,9 @@ static bool await_program(struct engine *engine, struct worker *worker)
 				kill(worker->pid, SIGTERM);
 			worker->started = target_now();
 		}
-		if (!check->budget)
-			check->budget =
-				target_over_budget(worker->zygote.pid, &limits, engine->started);
+		/* The zygote's own times have those of all schedules. */
+		if (!check->budget && worker->pid > 0)
+			check->budget = target_over_budget(worker->pid, &limits, engine->started);
 		/* The terminal has sent Ctrl-C to the program as well; it has a second to end. */
 		if (check->budget && (!target_interrupted() || target_now() - worker->started > 1))
 			target_signal_below(worker->zygote.pid, SIGKILL);
@@ -138,6 +138,7 @@ static bool run_program(struct engine *engine)
 	execution->input = engine->runs == 1 ? input_start(&engine->recorded) : engine->input;
 	worker->execution = execution;
 	worker->zygote = engine->program;
+	worker->pid = 0;
 	driver_start(&worker->driver, engine->check->settings.drive);
 	done = zygote_say(&worker->zygote, ZYGOTE_FORK, 0) && await_program(engine, worker);
 	driver_end(&worker->driver);
@@ -548,7 +549,7 @@ static void forget_run(struct engine *engine)
 			abort();
 	program->world = (struct world){ 0 };
 	program->spare_used = program->inputs = program->listening = 0;
-	program->deadlocked = 0;
+	program->deadlocked = program->signal = program->signal_stack = 0;
 	cross_failure_end(&engine->checker);
 	while (engine->leaves) {
 		struct leaf *next = engine->leaves->next;
@@ -622,8 +623,7 @@ static bool check_all(struct engine *engine, int session_fd)
 		engine->schedule = 0; /* nobody has asked for its text yet */
 		if (!run_program(engine))
 			return false;
-		if (engine->session->executions.execution[0].deadlocked)
-			judge_deadlock(engine);
+		judge_program(engine);
 		if (!engine->session->pm_mapped || check->budget ||
 		    engine->session->executions.too_large)
 			break; /* nothing to crash, or no time for it */

@@ -102,8 +102,8 @@ void judge_note_changes(struct worker *worker);
 /* If it is known what this task will do: judges that, and returns it. Null if it must run. */
 const struct path *judge_known(struct engine *engine, struct worker *worker,
 			       const struct task *task);
-/* The program's own threads wait for each other, before any crash. */
-void judge_deadlock(struct engine *engine);
+/* What happened to the program itself, before any crash. */
+void judge_program(struct engine *engine);
 void judge_give_up_memo(struct engine *engine, const char *why);
 void judge_add_task(const struct engine *engine, struct worker *worker, const struct task *task);
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What an execution means: findings, and what else is to be tried at its crash. */
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -172,30 +174,68 @@ static struct check_witness *new_witness(struct check *check)
 	return &check->witness[check->witnesses++];
 }
 
-void judge_deadlock(struct engine *engine)
+/* Something happened to the program itself, before any crash. */
+static void found_before(struct engine *engine, uint32_t symptom, uint32_t stack, char *message)
 {
 	const struct execution *program = &engine->session->executions.execution[0];
 	struct raw_finding finding = {
 		.kind = KIND_CRASH_SYMPTOM,
-		.stack = program->deadlock[0],
-		.custom = SYMPTOM_DEADLOCK,
+		.stack = stack,
+		.custom = symptom,
 	};
 	uint32_t number = checkers_report(&finding, UINT32_MAX);
 	struct raw_finding *known = &engine->session->raw.entry[number];
 	struct check_witness *witness;
 
-	if (!number || known->witness)
+	if (!number || known->witness) {
+		free(message);
 		return;
+	}
 	witness = new_witness(engine->check);
 	*witness = (struct check_witness){
 		.schedule = schedule_of(engine),
 		.deadlocked = program->deadlocked,
-		.message =
-			strdup("the program deadlocks: all its threads wait, and nobody can wake "
-			       "them"),
+		.message = message,
 	};
 	memcpy(witness->deadlock, program->deadlock, sizeof(witness->deadlock));
 	known->witness = engine->check->witnesses;
+}
+
+/* What was found while the program ran needs no crash, but perhaps this schedule. */
+static void add_schedules(struct engine *engine)
+{
+	struct raw_table *raw = &engine->session->raw;
+	uint32_t shared = 0;
+
+	for (uint32_t i = 1; i <= raw->entries; i++) {
+		if (raw->entry[i].witness || !raw->entry[i].count)
+			continue;
+		if (!shared) {
+			*new_witness(engine->check) =
+				(struct check_witness){ .schedule = schedule_of(engine) };
+			shared = engine->check->witnesses;
+		}
+		raw->entry[i].witness = shared;
+	}
+}
+
+void judge_program(struct engine *engine)
+{
+	const struct execution *program = &engine->session->executions.execution[0];
+	bool chosen = engine->check->settings.schedules.policy != SCHEDULE_ROUND_ROBIN;
+	int signal = engine->check->end.signal;
+	char *message;
+
+	if (program->deadlocked)
+		found_before(engine, SYMPTOM_DEADLOCK, program->deadlock[0],
+			     strdup("the program deadlocks: all its threads wait, and nobody can "
+				    "wake them"));
+	else if (signal && chosen && !engine->check->budget &&
+		 asprintf(&message, "the program is killed by SIG%s, before any crash",
+			  sigabbrev_np(signal)) > 0)
+		found_before(engine, signal, program->signal_stack, message);
+	if (chosen)
+		add_schedules(engine);
 }
 
 static uint32_t add_witness(const struct judging *judging)

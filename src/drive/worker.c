@@ -208,7 +208,7 @@ static void end_execution(struct worker *worker, enum symptom why)
 	worker->looked = target_now();
 }
 
-static bool fills_disk(const struct worker *worker)
+static bool fills_disk(const struct engine *engine, const struct worker *worker)
 {
 	struct stat status;
 	uint64_t bytes = 0, allowed = OUTPUT_MAX;
@@ -218,6 +218,10 @@ static bool fills_disk(const struct worker *worker)
 	for (uint32_t i = 0; i < worker->execution->spares; i++)
 		if (fstat(worker->execution->spare[i], &status) == 0)
 			bytes += status.st_blocks * 512ull;
+	/* What the program has made, a recovery may make as well. */
+	for (uint32_t i = 0; i < engine->session->executions.execution[0].spare_used; i++)
+		if (fstat(engine->session->executions.execution[0].spare[i], &status) == 0)
+			allowed += status.st_blocks * 1024ull;
 	for (uint32_t i = 0; i < WORLD_FILES; i++)
 		if (worker->image.file[i].fd > 0 && fstat(worker->image.file[i].fd, &status) == 0)
 			allowed += status.st_blocks * 1024ull; /* it may write all it has anew */
@@ -262,7 +266,7 @@ void worker_watch(struct engine *engine, struct worker *worker)
 		end_execution(worker, SYMPTOM_BLOCKED);
 	else if (megabytes > memory_limit(engine))
 		end_execution(worker, SYMPTOM_MEMORY);
-	else if (fills_disk(worker))
+	else if (fills_disk(engine, worker))
 		end_execution(worker, SYMPTOM_OUTPUT);
 	else if (target_count_below(worker->zygote.pid) > PROCESSES_MAX)
 		end_execution(worker, SYMPTOM_PROCESSES);

@@ -6,10 +6,13 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <mqueue.h>
 #include <sys/epoll.h>
 #include <sys/file.h>
 #include <sys/resource.h>
+#include <sys/msg.h>
 #include <sys/select.h>
+#include <sys/sem.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,15 +24,21 @@ static bool alone(void)
 	return !fibers_on || fibers_live() < 2;
 }
 
-void fiber_await_descriptor(int fd, short events)
+bool fiber_await_descriptor(int fd, short events)
 {
+	struct pollfd own = { .fd = fd, .events = events };
 	int saved_errno = errno;
 
 	fiber_test_cancel();
-	if (!alone() && !(fcntl(fd, F_GETFL) & O_NONBLOCK))
-		fiber_wait_descriptor(fd, events, FIBER_NEVER);
-	fiber_test_cancel();
+	if (!alone() && !(fcntl(fd, F_GETFL) & O_NONBLOCK) && REAL(poll)(&own, 1, 0) == 0) {
+		fiber_may_be_interrupted(true);
+		fiber_wait_descriptors(&own, 1, FIBER_NEVER);
+		fiber_test_cancel();
+		if (fiber_was_interrupted())
+			return false;
+	}
 	errno = saved_errno;
+	return true;
 }
 
 /* A reader on another fiber must get its turn before all of it fits. */
@@ -39,8 +48,7 @@ ssize_t fiber_write(int fd, const void *bytes, size_t size)
 
 	if (alone() || size <= PIPE_BUF || fcntl(fd, F_GETFL) & O_NONBLOCK ||
 	    lseek(fd, 0, SEEK_CUR) >= 0) {
-		fiber_await(fd, POLLOUT);
-		return REAL(write)(fd, bytes, size);
+		return fiber_await(fd, POLLOUT) ? REAL(write)(fd, bytes, size) : -1;
 	}
 	while (done < size) {
 		size_t part = size - done < PIPE_BUF ? size - done : PIPE_BUF;
@@ -87,14 +95,12 @@ PUBLIC int getchar(void)
 
 PUBLIC int accept(int fd, struct sockaddr *restrict address, socklen_t *restrict length)
 {
-	fiber_await(fd, POLLIN);
-	return REAL(accept)(fd, address, length);
+	return fiber_await(fd, POLLIN) ? REAL(accept)(fd, address, length) : -1;
 }
 
 PUBLIC int accept4(int fd, struct sockaddr *restrict address, socklen_t *restrict length, int flags)
 {
-	fiber_await(fd, POLLIN);
-	return REAL(accept4)(fd, address, length, flags);
+	return fiber_await(fd, POLLIN) ? REAL(accept4)(fd, address, length, flags) : -1;
 }
 
 /* ---- poll and its kin ---- */
@@ -117,9 +123,12 @@ static int poll_until(struct pollfd *list, nfds_t count, uint64_t deadline)
 		if (heard != 0)
 			return heard;
 		fiber_test_cancel();
+		fiber_may_be_interrupted(false);
 		if (!fiber_wait_descriptors(list, count, deadline))
 			return REAL(poll)(list, count, 0);
 		fiber_test_cancel();
+		if (fiber_was_interrupted())
+			return -1;
 	}
 }
 
@@ -147,11 +156,12 @@ PUBLIC int epoll_wait(int fd, struct epoll_event *events, int count, int millise
 		return REAL(epoll_wait)(fd, events, count, milliseconds);
 	deadline = deadline_of(milliseconds);
 	fiber_test_cancel();
+	fiber_may_be_interrupted(false);
 	while ((heard = REAL(epoll_wait)(fd, events, count, 0)) == 0)
-		if (!fiber_wait_descriptor(fd, POLLIN, deadline))
+		if (!fiber_wait_descriptor(fd, POLLIN, deadline) || fiber_current->interrupted)
 			break;
 	fiber_test_cancel();
-	return heard;
+	return fiber_was_interrupted() ? -1 : heard;
 }
 
 PUBLIC int epoll_pwait(int fd, struct epoll_event *events, int count, int milliseconds,
@@ -186,9 +196,12 @@ static int select_until(int count, fd_set *in, fd_set *out, fd_set *exceptions, 
 	struct timeval now = { 0 };
 
 	fiber_test_cancel();
+	fiber_may_be_interrupted(false);
 	if (REAL(poll)(list, polls, 0) == 0)
 		fiber_wait_descriptors(list, polls, deadline);
 	fiber_test_cancel();
+	if (fiber_was_interrupted())
+		return -1;
 	return REAL(select)(count, in, out, exceptions, &now);
 }
 
@@ -214,10 +227,13 @@ PUBLIC int pselect(int count, fd_set *restrict in, fd_set *restrict out,
 
 /* ---- what only other processes can end ---- */
 
+/* False, with errno: a signal came first. */
 static bool wait_for_others(void)
 {
 	fiber_test_cancel();
-	return fiber_wait_outside(NULL, FIBER_NEVER);
+	fiber_may_be_interrupted(true);
+	fiber_wait_outside(NULL, FIBER_NEVER);
+	return !fiber_was_interrupted();
 }
 
 PUBLIC pid_t waitpid(pid_t pid, int *status, int options)
@@ -227,7 +243,8 @@ PUBLIC pid_t waitpid(pid_t pid, int *status, int options)
 	if (alone() || options & WNOHANG)
 		return REAL(waitpid)(pid, status, options);
 	while ((result = REAL(waitpid)(pid, status, options | WNOHANG)) == 0)
-		wait_for_others();
+		if (!wait_for_others())
+			return -1;
 	return result;
 }
 
@@ -243,8 +260,47 @@ PUBLIC pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage)
 	if (alone() || options & WNOHANG)
 		return REAL(wait4)(pid, status, options, usage);
 	while ((result = REAL(wait4)(pid, status, options | WNOHANG, usage)) == 0)
-		wait_for_others();
+		if (!wait_for_others())
+			return -1;
 	return result;
+}
+
+/* System V's, and POSIX's queues, which are descriptors. */
+PUBLIC int semop(int id, struct sembuf *operations, size_t count)
+{
+	struct sembuf tried[32];
+	int result;
+
+	if (alone() || count > 32)
+		return REAL(semop)(id, operations, count);
+	for (size_t i = 0; i < count; i++) {
+		tried[i] = operations[i];
+		tried[i].sem_flg |= IPC_NOWAIT;
+		if (operations[i].sem_flg & IPC_NOWAIT)
+			return REAL(semop)(id, operations, count);
+	}
+	while ((result = REAL(semop)(id, tried, count)) < 0 && errno == EAGAIN)
+		if (!wait_for_others())
+			return -1;
+	return result;
+}
+
+PUBLIC ssize_t msgrcv(int id, void *message, size_t size, long type, int flags)
+{
+	ssize_t result;
+
+	if (alone() || flags & IPC_NOWAIT)
+		return REAL(msgrcv)(id, message, size, type, flags);
+	while ((result = REAL(msgrcv)(id, message, size, type, flags | IPC_NOWAIT)) < 0 &&
+	       errno == ENOMSG)
+		if (!wait_for_others())
+			return -1;
+	return result;
+}
+
+PUBLIC ssize_t mq_receive(mqd_t queue, char *message, size_t size, unsigned *priority)
+{
+	return fiber_await(queue, POLLIN) ? REAL(mq_receive)(queue, message, size, priority) : -1;
 }
 
 PUBLIC int flock(int fd, int operation)
@@ -254,6 +310,7 @@ PUBLIC int flock(int fd, int operation)
 	if (alone() || operation & LOCK_NB || operation == LOCK_UN)
 		return REAL(flock)(fd, operation);
 	while ((result = REAL(flock)(fd, operation | LOCK_NB)) < 0 && errno == EWOULDBLOCK)
-		wait_for_others();
+		if (!wait_for_others())
+			return -1;
 	return result;
 }

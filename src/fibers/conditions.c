@@ -26,8 +26,17 @@ static int unlock(pthread_mutex_t *mutex)
 	int result = REAL(pthread_mutex_unlock)(mutex);
 
 	if (result == 0)
-		fiber_wake(mutex, UINT32_MAX);
+		fiber_wake(mutex, 1);
 	return result;
+}
+
+/*
+ * Another process may signal it, unseen: then every wait ends now and then, which condition
+ * variables may do.
+ */
+static bool wait_shared(pthread_cond_t *condition, uint64_t deadline)
+{
+	return fiber_wait_outside(condition, deadline);
 }
 
 static int wait_condition(pthread_cond_t *condition, pthread_mutex_t *mutex, uint64_t deadline)
@@ -43,7 +52,10 @@ static int wait_condition(pthread_cond_t *condition, pthread_mutex_t *mutex, uin
 		locked = NULL;
 		return result;
 	}
-	in_time = fiber_wait(condition, deadline);
+	if (condition->__data.__wrefs & CONDITION_SHARED)
+		in_time = wait_shared(condition, deadline);
+	else
+		in_time = fiber_wait(condition, deadline);
 	fiber_test_cancel();
 	locked = NULL;
 	result = pthread_mutex_lock(mutex);
@@ -81,6 +93,8 @@ PUBLIC int pthread_cond_signal(pthread_cond_t *condition)
 {
 	if (!fibers_on)
 		return REAL(pthread_cond_signal)(condition);
+	if (condition->__data.__wrefs & CONDITION_SHARED)
+		REAL(pthread_cond_signal)(condition);
 	fiber_wake(condition, 1);
 	fiber_point(POINT_SYNC);
 	return 0;
@@ -90,6 +104,8 @@ PUBLIC int pthread_cond_broadcast(pthread_cond_t *condition)
 {
 	if (!fibers_on)
 		return REAL(pthread_cond_broadcast)(condition);
+	if (condition->__data.__wrefs & CONDITION_SHARED)
+		REAL(pthread_cond_broadcast)(condition);
 	fiber_wake(condition, UINT32_MAX);
 	fiber_point(POINT_SYNC);
 	return 0;

@@ -49,9 +49,12 @@ struct fiber {
 	uint64_t deadline;   /* on the clock of clock_elapsed */
 	struct pollfd *poll; /* descriptors that end the wait */
 	nfds_t polls;
-	bool pauses;  /* a signal that comes while all wait ends the wait */
+	bool interruptible, interrupted; /* a signal may end, or has ended, the wait */
+	bool restarts;                   /* … unless its handler was installed with SA_RESTART */
+	bool pauses;                     /* a signal that comes while all wait ends the wait */
 	bool outside; /* another process may end the wait: it tries again now and then */
 	bool timed_out;
+	bool first_in_line; /* it has waited for this before: others wait behind it */
 
 	/* cancellation and signals */
 	bool cancelled, cancel_disabled, cancel_asynchronous;
@@ -60,6 +63,7 @@ struct fiber {
 
 	/* schedule */
 	uint32_t accesses; /* since it was given the processor */
+	uint32_t loads;    /* the same for plain loads of PM */
 	int32_t holds;     /* streams that it has locked: it does not give way */
 	int64_t priority;
 };
@@ -113,10 +117,14 @@ extern HIDDEN bool fibers_preempt; /* the schedule may switch before any access 
 /* Another fiber may run here. */
 HIDDEN void fiber_point(enum fiber_point kind);
 
+/* A plain load of PM: many of them in a row may be a wait. */
+HIDDEN void fiber_loaded(void);
 /* Another one must: this one waits or is done. */
 HIDDEN void fiber_leave(void);
 /* Puts it among those that are ready, as the last one. */
 HIDDEN void fiber_make_ready(struct fiber *fiber);
+/* It comes next: otherwise those who never wait for a lock might take it again and again. */
+HIDDEN void fiber_prefer(struct fiber *fiber);
 HIDDEN uint32_t fibers_ready(void); /* how many */
 HIDDEN void schedule_start(void);
 /* A fiber has come to be. */
@@ -128,6 +136,13 @@ HIDDEN void schedule_note_created(struct fiber *fiber);
 HIDDEN bool fiber_wait(const void *object, uint64_t deadline);
 /* For what another process may do as well. */
 HIDDEN bool fiber_wait_outside(const void *object, uint64_t deadline);
+/*
+ * Around waits that end with EINTR when a signal is handled: true if that has happened. errno is
+ * set then.
+ */
+HIDDEN void fiber_may_be_interrupted(bool restarts);
+HIDDEN bool fiber_was_interrupted(void);
+HIDDEN void fiber_interrupt(struct fiber *fiber, bool restarts);
 /* Until a signal has been handled. */
 HIDDEN void fiber_pause(void);
 /* Until one of the descriptors is ready. */
@@ -140,6 +155,7 @@ HIDDEN unsigned fiber_wake(const void *object, unsigned count);
 HIDDEN void fiber_wake_one(struct fiber *fiber);
 /* Nobody is ready: returns when somebody is. */
 HIDDEN void fibers_idle(void);
+extern HIDDEN bool fibers_idling;
 /* After fork. */
 HIDDEN void waits_forget(void);
 /* Those whose time is over become ready. */
@@ -164,7 +180,8 @@ HIDDEN void signals_idle(void);
 
 /* ---- blocking.c ---- */
 
-HIDDEN void fiber_await_descriptor(int fd, short events);
+/* False, with errno: a signal came before it was ready. */
+HIDDEN bool fiber_await_descriptor(int fd, short events);
 
 /* Instead of write, which may wait half-way. */
 HIDDEN ssize_t fiber_write(int fd, const void *bytes, size_t size);
@@ -172,10 +189,9 @@ HIDDEN ssize_t fiber_write(int fd, const void *bytes, size_t size);
 HIDDEN void fiber_await_stream(FILE *stream);
 
 /* Before a system call that may wait for this descriptor. */
-static inline void fiber_await(int fd, short events)
+static inline bool fiber_await(int fd, short events)
 {
-	if (fibers_on)
-		fiber_await_descriptor(fd, events);
+	return !fibers_on || fiber_await_descriptor(fd, events);
 }
 
 /* ---- runtime/interpose_clock.c: one clock for all of them ---- */

@@ -19,17 +19,20 @@ static int acquire(void *lock, int (*trial)(void *lock), uint64_t deadline, bool
 {
 	int result;
 
-	while ((result = trial(lock)) == EBUSY)
+	while ((result = trial(lock)) == EBUSY) {
 		if (!(shared ? fiber_wait_outside : fiber_wait)(lock, deadline))
 			return ETIMEDOUT;
+		fiber_current->first_in_line = true; /* if somebody else was faster again */
+	}
+	fiber_current->first_in_line = false;
 	fiber_point(POINT_SYNC);
 	return result;
 }
 
-static int release(void *lock, int result)
+static int release(void *lock, unsigned count, int result)
 {
 	if (result == 0) {
-		fiber_wake(lock, UINT32_MAX);
+		fiber_wake(lock, count);
 		fiber_point(POINT_SYNC);
 	}
 	return result;
@@ -101,7 +104,7 @@ PUBLIC int pthread_mutex_unlock(pthread_mutex_t *mutex)
 {
 	int result = REAL(pthread_mutex_unlock)(mutex);
 
-	return fibers_on ? release(mutex, result) : result;
+	return fibers_on ? release(mutex, 1, result) : result;
 }
 
 /* ---- readers and writers ---- */
@@ -164,7 +167,7 @@ PUBLIC int pthread_rwlock_unlock(pthread_rwlock_t *lock)
 {
 	int result = REAL(pthread_rwlock_unlock)(lock);
 
-	return fibers_on ? release(lock, result) : result;
+	return fibers_on ? release(lock, UINT32_MAX, result) : result;
 }
 
 /* ---- spin locks ---- */
@@ -192,7 +195,7 @@ PUBLIC int pthread_spin_unlock(pthread_spinlock_t *lock)
 {
 	int result = REAL(pthread_spin_unlock)(lock);
 
-	return fibers_on ? release((void *)lock, result) : result;
+	return fibers_on ? release((void *)lock, 1, result) : result;
 }
 
 /* ---- semaphores ---- */
@@ -207,10 +210,15 @@ static int wait_semaphore(sem_t *semaphore, uint64_t deadline)
 	int saved_errno = errno, result;
 
 	fiber_test_cancel();
+	fiber_may_be_interrupted(true);
 	for (;;) {
 		result = try_semaphore(semaphore);
 		if (result == 0)
 			break;
+		if (fiber_current->interrupted) {
+			fiber_was_interrupted();
+			return -1;
+		}
 		/* Other processes may know it: by name, or in shared memory. */
 		if (!(fibers_live() < 2 ? fiber_wait_outside : fiber_wait)(semaphore, deadline)) {
 			errno = ETIMEDOUT;
@@ -281,7 +289,7 @@ PUBLIC int pthread_barrier_wait(pthread_barrier_t *barrier)
 	if (++own->in == own->count) {
 		own->in = 0;
 		own->round++;
-		release(barrier, 0);
+		release(barrier, UINT32_MAX, 0);
 		return PTHREAD_BARRIER_SERIAL_THREAD;
 	}
 	while (own->round == round)

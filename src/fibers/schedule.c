@@ -105,6 +105,19 @@ void fiber_make_ready(struct fiber *fiber)
 	schedule.reconsider = true;
 }
 
+void fiber_prefer(struct fiber *fiber)
+{
+	struct fiber *current = fiber_current;
+
+	if (current->state != FIBER_READY || fiber == current || fiber->before == current)
+		return;
+	fiber->next->before = fiber->before;
+	fiber->before->next = fiber->next;
+	fiber->next = current->next;
+	fiber->before = current;
+	fiber->next->before = current->next = fiber;
+}
+
 /* Keeps `next`, so that its successor is known. */
 static void take_out(struct fiber *fiber)
 {
@@ -219,7 +232,7 @@ static void switch_to(struct fiber *next)
 
 	if (next == self)
 		return;
-	self->accesses = 0;
+	self->accesses = self->loads = 0;
 	if (runtime_thread.buffered)
 		buffer_leave(choose_kept(buffer_waiting()));
 	signals_switch(next);
@@ -233,14 +246,17 @@ static void switch_to(struct fiber *next)
 	}
 	if (__builtin_expect(fiber_current->signals != 0, 0))
 		fiber_raise_signals();
+	if (__builtin_expect(fiber_current->cancelled, 0) && fiber_current->cancel_asynchronous)
+		fiber_test_cancel();
 }
 
 void fiber_point(enum fiber_point kind)
 {
 	struct fiber *self = fiber_current;
 
-	if (runtime_thread.busy || self->holds)
-		return; /* a signal handler inside of a hook; a locked stream */
+	/* A signal handler inside of a hook, or while all wait; a locked stream. */
+	if (runtime_thread.busy || self->holds || fibers_idling)
+		return;
 	if (kind != POINT_ACCESS && runtime_thread.buffered)
 		buffer_drain();
 	if (kind == POINT_ACCESS && ++self->accesses >= SPIN_ACCESSES)
@@ -253,10 +269,20 @@ void fiber_point(enum fiber_point kind)
 	}
 	if (fibers_next_deadline != FIBER_NEVER && fibers_next_deadline <= clock_elapsed())
 		fibers_expire();
+	if (__builtin_expect(self->cancelled, 0) && self->cancel_asynchronous)
+		fiber_test_cancel();
 	if (ready < 2)
 		return;
 	settings()->points++;
 	switch_to(choose(kind, true));
+}
+
+void fiber_loaded(void)
+{
+	if (++fiber_current->loads < SPIN_LOADS)
+		return;
+	fiber_current->loads = 0;
+	fiber_point(POINT_SPIN);
 }
 
 void fiber_leave(void)

@@ -77,10 +77,20 @@ void fiber_raise_signals(void)
 
 	while (self->signals) {
 		int signal = __builtin_ctzll(self->signals);
+		bool interrupted = self->interrupted; /* the handler may wait itself */
 
 		self->signals &= self->signals - 1;
 		raise(signal);
+		self->interrupted = interrupted;
 	}
+}
+
+static bool restarts(int signal)
+{
+	struct sigaction action;
+
+	return sigaction(signal, NULL, &action) == 0 &&
+	       (action.sa_flags & SA_RESTART || action.sa_handler == SIG_IGN);
 }
 
 PUBLIC int pthread_kill(pthread_t thread, int signal)
@@ -99,7 +109,7 @@ PUBLIC int pthread_kill(pthread_t thread, int signal)
 	if (fiber == fiber_current)
 		return raise(signal) ? errno : 0;
 	fiber->signals |= 1ull << signal;
-	fiber_wake_one(fiber);
+	fiber_interrupt(fiber, restarts(signal));
 	fiber_point(POINT_SYNC);
 	return 0;
 }
@@ -113,12 +123,13 @@ static int fetch(const sigset_t *set, siginfo_t *info, uint64_t deadline)
 	int signal;
 
 	fiber_test_cancel();
+	fiber_may_be_interrupted(false);
 	while ((signal = REAL(sigtimedwait)(set, info, &now)) < 0 && errno == EAGAIN) {
-		if (!fiber_wait_outside(NULL, deadline))
-			return -1;
+		if (!fiber_wait_outside(NULL, deadline) || fiber_current->interrupted)
+			break;
 		fiber_test_cancel();
 	}
-	return signal;
+	return fiber_was_interrupted() ? -1 : signal;
 }
 
 PUBLIC int sigwait(const sigset_t *restrict set, int *restrict signal)
@@ -146,6 +157,20 @@ PUBLIC int sigtimedwait(const sigset_t *restrict set, siginfo_t *restrict info,
 	return fibers_on && fibers_live() > 1
 		       ? fetch(set, info, time ? clock_deadline_in(time) : FIBER_NEVER)
 		       : REAL(sigtimedwait)(set, info, time);
+}
+
+PUBLIC int sigsuspend(const sigset_t *mask)
+{
+	sigset_t before;
+	int result;
+
+	if (!fibers_on || fibers_live() < 2)
+		return REAL(sigsuspend)(mask);
+	pthread_sigmask(SIG_SETMASK, mask, &before);
+	result = pause();
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	errno = EINTR;
+	return result;
 }
 
 /* A signal that comes while another fiber runs is not noticed: only its handler runs. */

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "runtime/execution.h"
+#include "runtime/hooks.h"
 #include "runtime/library.h"
 
 /* ---- start ---- */
@@ -61,6 +62,7 @@ PUBLIC int pthread_create(pthread_t *restrict thread, const pthread_attr_t *rest
 		return EAGAIN;
 	*thread = (pthread_t)fiber->tls;
 	__libc_single_threaded = 0;
+	runtime_wants_loads = 1; /* to notice loops that wait */
 	fiber_point(POINT_SYNC);
 	return 0;
 }

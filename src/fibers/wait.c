@@ -7,6 +7,7 @@
 #include "fibers/fibers.h"
 
 #include <errno.h>
+#include <sys/time.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 
 enum { POLLED = 256, OUTSIDE_MS = 1, MILLISECOND = 1000000 };
 
+bool fibers_idling;
 uint64_t fibers_next_deadline = FIBER_NEVER;
 static struct fiber *first, *last; /* those who wait, longest first */
 static bool deadlocked;
@@ -22,10 +24,10 @@ static uint32_t joined; /* so many of those that were reported wait for the end 
 static void enqueue(struct fiber *fiber)
 {
 	fiber->state = FIBER_WAITING;
-	fiber->later = NULL;
-	fiber->earlier = last;
-	*(last ? &last->later : &first) = fiber;
-	last = fiber;
+	fiber->later = fiber->first_in_line ? first : NULL;
+	fiber->earlier = fiber->first_in_line ? NULL : last;
+	*(fiber->earlier ? &fiber->earlier->later : &first) = fiber;
+	*(fiber->later ? &fiber->later->earlier : &last) = fiber;
 	if (fiber->deadline < fibers_next_deadline)
 		fibers_next_deadline = fiber->deadline;
 }
@@ -61,7 +63,8 @@ unsigned fiber_wake(const void *object, unsigned count)
 		if (fiber->object != object)
 			continue;
 		dequeue(fiber);
-		woken++;
+		if (!woken++)
+			fiber_prefer(fiber);
 	}
 	return woken;
 }
@@ -135,6 +138,17 @@ static void deadlock(void)
 
 /* ---- nobody is ready ---- */
 
+/* Timers and other processes may send signals, and processes may wake what they share. */
+static bool somebody_outside(void)
+{
+	struct itimerval timer;
+
+	if (runtime_execution->inputs & (INPUT_PROCESSES | INPUT_SOCKETS | INPUT_TIMERS))
+		return true;
+	return getitimer(ITIMER_REAL, &timer) == 0 &&
+	       (timer.it_value.tv_sec || timer.it_value.tv_usec);
+}
+
 struct wishes {
 	nfds_t count;
 	struct pollfd poll[POLLED];
@@ -196,15 +210,20 @@ static int patience(const struct wishes *wishes)
 	return left > 1000000 ? 1000000 : (int)left;
 }
 
-static void wake_pausing(void)
+/* The handler has run; natively it would have been in some thread, the main one if it could. */
+static void interrupt_somebody(void)
 {
-	struct fiber *later;
+	struct fiber *later, *chosen = NULL;
 
 	for (struct fiber *fiber = first; fiber; fiber = later) {
 		later = fiber->later;
 		if (fiber->pauses)
 			dequeue(fiber);
+		else if (fiber->interruptible && (!chosen || !fiber->number))
+			chosen = fiber;
 	}
+	if (chosen)
+		fiber_interrupt(chosen, true); /* how it was installed is not known here */
 }
 
 void fibers_idle(void)
@@ -214,17 +233,20 @@ void fibers_idle(void)
 
 	while (!fibers_ready()) {
 		collect(&wishes);
+		wishes.pauses |= somebody_outside();
 		if (!wishes.count && !wishes.outside && !wishes.pauses &&
 		    fibers_next_deadline == FIBER_NEVER) {
 			deadlock();
 			return;
 		}
 		heard = 0;
+		fibers_idling = true;
 		signals_idle();
 		if (wishes.count || wishes.outside || wishes.pauses || !clock_is_virtual())
 			heard = REAL(poll)(wishes.poll, wishes.count, patience(&wishes));
+		fibers_idling = false;
 		if (heard < 0 && errno == EINTR)
-			wake_pausing();
+			interrupt_somebody();
 		if (heard > 0 || wishes.outside)
 			wake_wishes(&wishes);
 		else if (fibers_next_deadline != FIBER_NEVER && clock_is_virtual() &&
@@ -264,6 +286,30 @@ bool fiber_wait(const void *object, uint64_t deadline)
 	self->object = object;
 	self->deadline = deadline;
 	return wait_for(self, FRAME);
+}
+
+void fiber_may_be_interrupted(bool restarts)
+{
+	fiber_current->interruptible = true;
+	fiber_current->restarts = restarts;
+	fiber_current->interrupted = false;
+}
+
+bool fiber_was_interrupted(void)
+{
+	struct fiber *self = fiber_current;
+	bool interrupted = self->interrupted;
+
+	self->interruptible = self->interrupted = false;
+	if (interrupted)
+		errno = EINTR;
+	return interrupted;
+}
+
+void fiber_interrupt(struct fiber *fiber, bool restarts)
+{
+	fiber->interrupted = fiber->interruptible && !(restarts && fiber->restarts);
+	fiber_wake_one(fiber);
 }
 
 void fiber_pause(void)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "report/symbols.h"
 
+#include <ctype.h>
 #include <dlfcn.h>
 #include <dwarf.h>
 #include <elfutils/libdw.h>
@@ -79,6 +80,40 @@ static char *demangle(const char *name)
 	return status == 0 ? text : strdup(name);
 }
 
+static char *skip_parentheses(char *p)
+{
+	int depth = 0;
+
+	do
+		depth += (*p == '(') - (*p == ')');
+	while (*p++ && depth);
+	return p;
+}
+
+/* Ends the name before its parameters: the first parenthesis that is no part of it. */
+static void cut_parameters(char *text)
+{
+	int depth = 0; /* in template arguments */
+
+	for (char *p = text; *p;) {
+		if (strncmp(p, "operator", 8) == 0 && (p == text || !isalnum(p[-1]))) {
+			p += 8;
+			p += strspn(p, "<>=-!");
+			p += strncmp(p, "()", 2) == 0 ? 2 : 0;
+		} else if (strncmp(p, "decltype", 8) == 0) {
+			p += strcspn(p, "(");
+			p = skip_parentheses(p);
+		} else if (strncmp(p, "(anonymous", 10) == 0 || (*p == '(' && depth)) {
+			p = skip_parentheses(p);
+		} else if (*p == '(') {
+			*p = 0;
+		} else {
+			depth += (*p == '<') - (*p == '>');
+			p++;
+		}
+	}
+}
+
 /* C++ functions by their full name without parameters; C functions as they are. */
 static char *function_name(Dwarf_Die *die)
 {
@@ -91,16 +126,7 @@ static char *function_name(Dwarf_Die *die)
 	if (!linkage)
 		return strdup(name ? name : "?");
 	text = demangle(linkage);
-	for (char *p = text; *p; p++) {
-		if (*p != '(' || strncmp(p, "(anonymous", 10) == 0)
-			continue;
-		if (strncmp(p, "()(", 3) == 0) { /* operator()(int) */
-			p++;
-			continue;
-		}
-		*p = 0;
-		break;
-	}
+	cut_parameters(text);
 	return text;
 }
 

@@ -265,6 +265,8 @@ static void print_summary(FILE *out, const struct result *result, const struct s
 	if (result->signal)
 		fprintf(out, "perdure: the program was ended by signal %d (%s)\n", result->signal,
 			strsignal(result->signal));
+	else if (result->exit_status > 0)
+		fprintf(out, "perdure: the program ended with status %d\n", result->exit_status);
 	for (size_t i = 0; i < result->limit_count; i++)
 		fprintf(out, "perdure: limit: %s\n", result->limits[i]);
 	if (suppressed)

@@ -24,8 +24,9 @@ void execution_join(uint32_t number)
 	if (runtime_recovers) {
 		runtime_wants_loads = 1;
 		recovery_start();
-		symptoms_watch();
 	}
+	if (runtime_recovers || fibers_preempt)
+		symptoms_watch();
 }
 
 void execution_note_input(enum execution_input input)

@@ -60,6 +60,8 @@ void hook_load(const void *p, uint64_t descriptor, const struct frame *frame)
 
 	if (!(descriptor & PERDURE_RMW)) /* whose store comes next */
 		make_way(descriptor);
+	if (fibers_on && !fibers_preempt)
+		fiber_loaded();
 	if (runtime_recovers) {
 		recovery_load(p, descriptor & PERDURE_SIZE_MASK,
 			      descriptor & PERDURE_BULK ? READ_BULK : 0, frame);

@@ -104,6 +104,8 @@ PUBLIC pid_t fork(void)
 	if (runtime_session && (runtime_session->images > SESSION_IMAGES / 2 ||
 				runtime_session->ranges > SESSION_RANGES / 2))
 		window_end_dead_images();
+	if (runtime_execution)
+		execution_note_input(INPUT_PROCESSES); /* with a time of their own */
 	pid = REAL(fork)();
 	if (pid > 0 && runtime_session && !runtime_recovers)
 		image_of_child(runtime_image, pid);

@@ -7,7 +7,9 @@
  */
 #include <errno.h>
 #include <sys/random.h>
+#include <signal.h>
 #include <sys/time.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -20,7 +22,8 @@ static uint64_t passed_ns;
 bool clock_is_virtual(void)
 {
 	return (runtime_recovers || fibers_on) &&
-	       !(runtime_execution->inputs & (INPUT_THREADS | INPUT_PROCESSES | INPUT_SOCKETS));
+	       !(runtime_execution->inputs &
+		 (INPUT_THREADS | INPUT_PROCESSES | INPUT_SOCKETS | INPUT_TIMERS));
 }
 
 static uint64_t nanoseconds(const struct timespec *time)
@@ -137,12 +140,16 @@ PUBLIC uint64_t __perdure_rdtsc(void)
 /* ---- sleeping ---- */
 
 /* False: it has to be done for real. */
-static bool sleep_until(uint64_t deadline)
+static bool sleep_until(uint64_t deadline, uint64_t *left)
 {
+	*left = 0;
 	if (fibers_on && (clock_is_virtual() || fibers_live() > 1)) {
 		fiber_test_cancel();
-		while (fiber_wait(NULL, deadline))
+		fiber_may_be_interrupted(false);
+		while (fiber_wait(NULL, deadline) && !fiber_current->interrupted)
 			fiber_test_cancel();
+		if (fiber_was_interrupted() && deadline > clock_elapsed())
+			*left = deadline - clock_elapsed();
 		return true;
 	}
 	if (!clock_is_virtual())
@@ -152,35 +159,83 @@ static bool sleep_until(uint64_t deadline)
 	return true;
 }
 
-static bool sleep_for(uint64_t seconds, uint64_t nanoseconds)
+static bool sleep_for(uint64_t seconds, uint64_t nanoseconds, uint64_t *left)
 {
 	return runtime_execution &&
-	       sleep_until(clock_elapsed() + seconds * 1000000000ull + nanoseconds);
+	       sleep_until(clock_elapsed() + seconds * 1000000000ull + nanoseconds, left);
 }
 
-PUBLIC int nanosleep(const struct timespec *time, struct timespec *left)
+static int end_of_sleep(uint64_t left, struct timespec *rest)
 {
-	return sleep_for(time->tv_sec, time->tv_nsec) ? 0 : REAL(nanosleep)(time, left);
+	if (!left)
+		return 0;
+	if (rest)
+		*rest = (struct timespec){ left / 1000000000, left % 1000000000 };
+	errno = EINTR;
+	return -1;
+}
+
+PUBLIC int nanosleep(const struct timespec *time, struct timespec *rest)
+{
+	uint64_t left;
+
+	return sleep_for(time->tv_sec, time->tv_nsec, &left) ? end_of_sleep(left, rest)
+							     : REAL(nanosleep)(time, rest);
 }
 
 PUBLIC int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time,
-			   struct timespec *left)
+			   struct timespec *rest)
 {
-	bool slept = runtime_execution && flags & TIMER_ABSTIME
-			     ? sleep_until(clock_deadline(clock, time))
-			     : sleep_for(time->tv_sec, time->tv_nsec);
+	uint64_t left;
+	bool absolute = flags & TIMER_ABSTIME;
+	bool slept = runtime_execution && absolute ? sleep_until(clock_deadline(clock, time), &left)
+						   : sleep_for(time->tv_sec, time->tv_nsec, &left);
 
-	return slept ? 0 : REAL(clock_nanosleep)(clock, flags, time, left);
+	if (!slept)
+		return REAL(clock_nanosleep)(clock, flags, time, rest);
+	return end_of_sleep(left, absolute ? NULL : rest) ? EINTR : 0;
 }
 
 PUBLIC int usleep(useconds_t time)
 {
-	return sleep_for(0, time * 1000ull) ? 0 : REAL(usleep)(time);
+	uint64_t left;
+
+	return sleep_for(0, time * 1000ull, &left) ? end_of_sleep(left, NULL) : REAL(usleep)(time);
 }
 
 PUBLIC unsigned sleep(unsigned seconds)
 {
-	return sleep_for(seconds, 0) ? 0 : REAL(sleep)(seconds);
+	uint64_t left;
+
+	return sleep_for(seconds, 0, &left) ? (left + 999999999) / 1000000000
+					    : REAL(sleep)(seconds);
+}
+
+/* ---- timers: they run on real time, and so does everything then ---- */
+
+PUBLIC unsigned alarm(unsigned seconds)
+{
+	execution_note_input(INPUT_TIMERS);
+	return REAL(alarm)(seconds);
+}
+
+PUBLIC int setitimer(__itimer_which_t which, const struct itimerval *restrict time,
+		     struct itimerval *restrict old)
+{
+	execution_note_input(INPUT_TIMERS);
+	return REAL(setitimer)(which, time, old);
+}
+
+PUBLIC int timer_create(clockid_t clock, struct sigevent *restrict event, timer_t *restrict timer)
+{
+	execution_note_input(INPUT_TIMERS);
+	return REAL(timer_create)(clock, event, timer);
+}
+
+PUBLIC int timerfd_create(int clock, int flags)
+{
+	execution_note_input(INPUT_TIMERS);
+	return REAL(timerfd_create)(clock, flags);
 }
 
 /* ---- chance ---- */

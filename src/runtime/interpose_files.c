@@ -409,8 +409,7 @@ PUBLIC ssize_t read(int fd, void *bytes, size_t size)
 	if (runtime_recovers && read_image(fd, bytes, size, lseek(fd, 0, SEEK_CUR), &result, FRAME))
 		lseek(fd, result, SEEK_CUR);
 	else {
-		fiber_await(fd, POLLIN);
-		result = REAL(read)(fd, bytes, size);
+		result = fiber_await(fd, POLLIN) ? REAL(read)(fd, bytes, size) : -1;
 	}
 	FILLED(result);
 	return result;

@@ -40,8 +40,7 @@
 	{                                                                                          \
 		type result;                                                                       \
 		int saved_errno;                                                                   \
-		wait;                                                                              \
-		result = REAL(name) call;                                                          \
+		result = (wait) ? REAL(name) call : (type) - 1;                                    \
 		saved_errno = errno;                                                               \
 		event_stored(buffer, length, FRAME);                                               \
 		errno = saved_errno;                                                               \
@@ -49,7 +48,7 @@
 	}
 
 #define AWAITS(...) FILLS_LATER(fiber_await(fd, POLLIN), __VA_ARGS__)
-#define STREAMS(...) FILLS_LATER(fiber_await_stream(f), __VA_ARGS__)
+#define STREAMS(...) FILLS_LATER((fiber_await_stream(f), true), __VA_ARGS__)
 
 /* A function that reads [buffer, buffer + length) before it does its work. */
 #define READS(type, name, parameters, call, buffer, length)                                        \
@@ -134,7 +133,7 @@ static void loaded_vector(const struct iovec *vector, int count, const struct fr
 
 PUBLIC ssize_t readv(int fd, const struct iovec *vector, int count)
 {
-	ssize_t result = (fiber_await(fd, POLLIN), REAL(readv)(fd, vector, count));
+	ssize_t result = fiber_await(fd, POLLIN) ? REAL(readv)(fd, vector, count) : -1;
 
 	stored_vector(vector, count, result, FRAME);
 	return result;
@@ -158,7 +157,7 @@ PUBLIC ssize_t preadv64(int fd, const struct iovec *vector, int count, off64_t o
 
 PUBLIC ssize_t recvmsg(int fd, struct msghdr *header, int flags)
 {
-	ssize_t result = (fiber_await(fd, POLLIN), REAL(recvmsg)(fd, header, flags));
+	ssize_t result = fiber_await(fd, POLLIN) ? REAL(recvmsg)(fd, header, flags) : -1;
 
 	stored_vector(header->msg_iov, header->msg_iovlen, result, FRAME);
 	return result;

@@ -40,11 +40,14 @@ void log_event(enum history_kind kind, uint32_t flags, uint32_t thread, uint64_t
 
 static uint32_t store_flags(uint32_t detail, uint64_t address, uint64_t size)
 {
-	bool single = detail & (PERDURE_ATOMIC | PERDURE_VOLATILE) && size <= 8 &&
-		      address % 8 + size <= 8 && !(detail & PERDURE_BULK);
+	/* Assembly and streaming stores are one instruction, like volatile ones. */
+	bool single = detail & (PERDURE_ATOMIC | PERDURE_RMW | PERDURE_VOLATILE | PERDURE_ASM |
+				PERDURE_NONTEMPORAL) &&
+		      size <= 8 && address % 8 + size <= 8 && !(detail & PERDURE_BULK);
 	uint32_t flags = 0;
 
-	if (single && (detail & PERDURE_ATOMIC || !runtime_session->executions.volatile_is_plain))
+	if (single && (detail & (PERDURE_ATOMIC | PERDURE_RMW) ||
+		       !runtime_session->executions.volatile_is_plain))
 		flags |= HISTORY_ATOMIC;
 	if (detail & PERDURE_NONTEMPORAL)
 		flags |= HISTORY_NONTEMPORAL;

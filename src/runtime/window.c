@@ -273,6 +273,13 @@ static bool is_taken(const struct session_file *file, uint64_t start, uint64_t e
 	return false;
 }
 
+/* A program that asks for an address may rely on it. */
+static bool is_free_hint(const void *hint)
+{
+	return hint && in_window(hint) &&
+	       (uintptr_t)hint - SESSION_WINDOW >= runtime_session->window_used;
+}
+
 static void *map_pm(void *hint, size_t length, int protection, int flags, int fd, off_t offset)
 {
 	struct session_file *file;
@@ -286,8 +293,13 @@ static void *map_pm(void *hint, size_t length, int protection, int flags, int fd
 			"to that mapping were not seen");
 		return raw_mmap(hint, length, protection, flags, fd, offset);
 	}
-	if (flags & (MAP_FIXED | MAP_FIXED_NOREPLACE))
+	if (flags & (MAP_FIXED | MAP_FIXED_NOREPLACE) || is_free_hint(hint))
 		files_place(fd, (uint64_t)hint - offset, offset + size);
+	else if (hint && !in_window(hint))
+		session_limit(
+			runtime_session, thread_owner(),
+			"the program asked for an address of its own for a PM file, and got another "
+			"one: PM must lie in 0x200000000000-0x20ffffffffff to be seen");
 	file = files_find(fd, offset + size);
 	if (!file || offset + size > file->reserved) {
 		session_limit(
@@ -373,8 +385,11 @@ static void *map_any(void *address, size_t length, int protection, int flags, in
 		return reserve(length, flags);
 	if (!runtime_session || flags & MAP_ANONYMOUS || fd < 0 || !shared || !length)
 		return map_ordinary(address, length, protection, flags, fd, offset);
-	if (files_is_pm(fd, flags))
+	if (files_is_pm(fd, flags)) {
+		if (!(flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) && modules_is_libpmem(frame))
+			address = NULL; /* it takes what it gets */
 		return map_pm(address, length, protection, flags, fd, offset);
+	}
 	files_note_unmatched(fd);
 	if (runtime_logs && protection & PROT_WRITE && world_file_of(fd))
 		session_limit(

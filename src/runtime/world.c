@@ -267,7 +267,7 @@ int world_open(int directory, const char *path, int flags, mode_t mode,
 		errno = EEXIST;
 		return -1;
 	}
-	flags &= ~(O_CREAT | O_EXCL);
+	flags &= ~(O_CREAT | O_EXCL | O_NOFOLLOW); /* of the copy's name, which is a link */
 	if (name.shared)
 		fd = real(use_path, (flags & ~(O_ACCMODE | O_TRUNC)) | O_RDONLY);
 	else

@@ -148,6 +148,7 @@ enum execution_input {
 	INPUT_SOCKETS = 4,
 	INPUT_FOREIGN = 8,   /* a prebuilt library reads PM */
 	INPUT_PROGRAMS = 16, /* it has started other programs */
+	INPUT_TIMERS = 32,   /* signals come when they like */
 };
 
 struct execution {

@@ -57,6 +57,11 @@ int main(void)
 
 	for (int i = 0; i < 2; i++)
 		pthread_create(&thread[i], NULL, count, NULL);
+	for (int before = 0; !before; usleep(1000)) {
+		pthread_mutex_lock(&lock);
+		before = counted;
+		pthread_mutex_unlock(&lock);
+	}
 	run(fork_here);
 	go_on = 0;
 	for (int i = 0; i < 2; i++)

@@ -25,8 +25,7 @@ int main(int argc, char **argv)
 #elif BUG == 3
 		struct pm *next = pm->next; /* expect-3: cross-failure-race */
 
-		while (!next) /* expect-3: crash-symptom */
-			__asm__ volatile("" : "+r"(next));
+		while (!next) { __asm__ volatile("" : "+r"(next)); } /* expect-3: crash-symptom */
 #elif BUG == 4
 		if (!pm->next) /* expect-4: cross-failure-race */
 			exit(42); /* expect-4: crash-symptom */
