@@ -211,6 +211,15 @@ static const struct history_event *store_of(const struct cross_failure_run *run,
 	return &run->view.history->event[run->view.history->part[line->first + part].event];
 }
 
+static void add_event(uint32_t list[CROSS_FAILURE_EVENTS], uint32_t *count, uint32_t event)
+{
+	if (*count == CROSS_FAILURE_EVENTS) {
+		memmove(list, list + 1, sizeof(*list) * (CROSS_FAILURE_EVENTS - 1));
+		--*count;
+	}
+	list[(*count)++] = event;
+}
+
 /* All that might be missing, and was read. */
 static void note_stores(struct cross_failure *checker, struct cross_failure_run *run,
 			const struct read_record *record, const struct view_read *read)
@@ -227,11 +236,10 @@ static void note_stores(struct cross_failure *checker, struct cross_failure_run 
 		run->read_something = true;
 		if (!(part->bytes & read->open))
 			continue;
-		if (run->suspects == 16) {
-			memmove(run->suspect, run->suspect + 1, sizeof(run->suspect[0]) * 15);
-			run->suspects--;
-		}
-		run->suspect[run->suspects++] = part->event;
+		add_event(run->suspect, &run->suspects, part->event);
+		if (!history_has(history, &read->versions, &read->versions.version[read->version],
+				 i))
+			add_event(run->absent, &run->absents, part->event);
 	}
 }
 

@@ -25,6 +25,8 @@ struct cross_failure_protected {
 	uint64_t start, end;
 };
 
+enum { CROSS_FAILURE_EVENTS = 16 };
+
 /* One recovery. */
 struct cross_failure_run {
 	struct view view;
@@ -35,9 +37,10 @@ struct cross_failure_run {
 	bool chained; /* after more than one crash: only values are known, nothing is judged */
 	/* Results. */
 	bool read_something; /* that was stored before the crash */
-	uint32_t suspects;
-	uint32_t
-		suspect[16]; /* events of stores that might be missing and were read, newest last */
+	/* Events of stores that might be missing and were read, newest last; and those that were.
+	 */
+	uint32_t suspects, absents;
+	uint32_t suspect[CROSS_FAILURE_EVENTS], absent[CROSS_FAILURE_EVENTS];
 	/* Of each commit variable: the event that wrote what was read of it, and the one before. */
 	struct {
 		bool seen;

@@ -270,6 +270,15 @@ static uint32_t add_witness(const struct judging *judging)
 	return check->witnesses;
 }
 
+static uint32_t deviations(const uint8_t *taken, uint32_t choices)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < choices && i < VIEW_CHOICES; i++)
+		count += taken[i] != 0;
+	return count;
+}
+
 /*
  * Which occurrence is shown: one that makes a difference, before one that does not; then that of
  * the first crash, whoever comes first.
@@ -282,6 +291,14 @@ static bool is_better(const struct judging *judging, const struct raw_finding *k
 
 	if (!witness || known->part != finding->part)
 		return !witness || finding->part < known->part;
+	/* The fewer values differ from the newest ones, the closer it is to the cause. */
+	if (judging->engine->check->settings.exhaustive && judging->view) {
+		uint32_t here = deviations(judging->view->taken, judging->view->choices);
+		uint32_t there = deviations(witness->taken, witness->choices);
+
+		if (here != there || !witness->crash_number)
+			return here < there;
+	}
 	return witness->schedule == schedule_of(judging->engine) &&
 	       judging->worker->crash_number + 1 < witness->crash_number;
 }
@@ -346,6 +363,8 @@ static void find_suspects(const struct engine *engine, const struct worker *work
 	const struct view_crash *crash = from ? &worker->crash : &worker->execution->crash;
 	enum { MOST = 4096 };
 
+	for (uint32_t i = run->absents; i-- > 0;)
+		add_suspect(finding, history->event[run->absent[i]].stack);
 	for (uint32_t i = run->suspects; i-- > 0;)
 		add_suspect(finding, history->event[run->suspect[i]].stack);
 	if (from)
