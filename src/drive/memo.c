@@ -5,10 +5,12 @@
 #include <string.h>
 
 struct node {
-	struct read_record read; /* of the first execution that came here; `value` is not used */
+	struct read_record read; /* of the first execution that came here, with its value */
+	uint32_t to;             /* where this value leads to: most nodes have only one */
 	uint32_t outcome;        /* index + 1: the end */
 };
 
+/* The other values. */
 struct edge {
 	uint64_t value;
 	uint32_t from, to; /* to is 0 in an empty slot */
@@ -87,11 +89,18 @@ static struct edge *find(const struct memo *memo, uint32_t from, uint64_t value)
 
 uint32_t memo_next(const struct memo *memo, uint32_t node, uint64_t value)
 {
+	if (memo->node[node].to && memo->node[node].read.value == value)
+		return memo->node[node].to;
 	return find(memo, node, value)->to;
 }
 
 static void set_edge(struct memo *memo, uint32_t from, uint64_t value, uint32_t to)
 {
+	if (!memo->node[from].to) {
+		memo->node[from].read.value = value;
+		memo->node[from].to = to;
+		return;
+	}
 	if (memo->edges * 2 > memo->edges_mask) {
 		struct edge *old = memo->edge;
 		uint32_t count = memo->edges_mask + 1;
