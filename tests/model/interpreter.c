@@ -117,21 +117,16 @@ static void split(char *text)
 static void before(char *program)
 {
 	pthread_t thread;
+	bool two = false;
 
 	split(program);
-	if (!strstr(program, "1:") && words) {
-		int two = 0;
-
-		for (int i = 0; i < words; i++)
-			two |= word[i][0] == '1';
-		if (!two) {
-			run(NULL);
-			return;
-		}
-	}
-	pthread_create(&thread, NULL, run, (void *)1);
+	for (int i = 0; i < words; i++)
+		two |= word[i][0] == '1';
+	if (two)
+		pthread_create(&thread, NULL, run, (void *)1);
 	run(NULL);
-	pthread_join(thread, NULL);
+	if (two)
+		pthread_join(thread, NULL);
 }
 
 /*
