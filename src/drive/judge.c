@@ -88,6 +88,8 @@ static void start_view(struct engine *engine, struct worker *worker, const struc
 			.state = worker->state,
 			.commit = all->commit,
 			.commits = all->commits,
+			.checksum = all->checksum,
+			.checksums = all->checksums,
 			.latest = task->latest,
 			.strict = engine->check->settings.strict,
 			.exhaustive = engine->check->settings.exhaustive,

@@ -330,6 +330,72 @@ static uint32_t take(struct view *view, const uint32_t *option, uint32_t count)
 	return option[which];
 }
 
+/* The checksum range that the bytes are in; -1 if they are in none. */
+static int range_of(const struct view *view, uint64_t address, uint64_t bytes)
+{
+	uint64_t first = address + __builtin_ctzll(bytes);
+
+	for (uint32_t i = 0; i < view->checksums && i < VIEW_CHECKSUMS; i++)
+		if (first >= view->checksum[i].start && first < view->checksum[i].end)
+			return i;
+	return -1;
+}
+
+/* Which of the uncertain lines of the range is this? How many are there? */
+static uint32_t lines_of_range(const struct view *view, int range, const struct view_line *line,
+			       uint32_t *count)
+{
+	uint32_t before = 0;
+
+	*count = 0;
+	for (uint32_t i = 0; i < view->crash->lines; i++) {
+		uint64_t address = view->crash->line[i].address;
+
+		if (address + HISTORY_LINE_SIZE <= view->checksum[range].start ||
+		    address >= view->checksum[range].end)
+			continue;
+		before += address < line->address;
+		++*count;
+	}
+	return before;
+}
+
+/* Representatives: the first line, the last one, one in the middle, and the second. */
+static uint32_t torn_line(uint32_t which, uint32_t count)
+{
+	const uint32_t line[VIEW_TORN_LINES] = { 0, count - 1, count / 2, 1 };
+
+	return line[which];
+}
+
+/* The version that such a line gets: as the whole range is found. */
+static uint32_t take_whole(struct view *view, const struct view_state *state,
+			   const struct view_read *read, int range)
+{
+	uint32_t count, number = lines_of_range(view, range, read->line, &count),
+			oldest = UINT32_MAX;
+	uint32_t newest = state->chosen, whole;
+
+	if (!view->whole[range]) {
+		uint32_t option[VIEW_TORN + VIEW_TORN_LINES];
+		uint32_t torn = count < 2 ? 0 : count < VIEW_TORN_LINES ? count : VIEW_TORN_LINES;
+
+		for (uint32_t i = 0; i < VIEW_TORN + torn; i++)
+			option[i] = i;
+		view->whole[range] = take(view, option, VIEW_TORN + torn) + 1;
+	}
+	whole = view->whole[range] - 1;
+	for (uint32_t v = 0; v < read->versions.count; v++)
+		if (is_alive(state, v)) {
+			oldest = v < oldest ? v : oldest;
+			newest = v;
+		}
+	return whole == VIEW_ALL_OLD ||
+			       (whole >= VIEW_TORN && torn_line(whole - VIEW_TORN, count) == number)
+		       ? oldest
+		       : newest;
+}
+
 /* Only versions with these bytes are left; of them the policy's is chosen. */
 static void narrow(struct view_state *state, const struct view_read *read,
 		   const struct alternatives *a, uint32_t like, uint64_t bytes, bool latest)
@@ -375,7 +441,9 @@ void view_read(struct view *view, uint64_t address, uint64_t bytes, const unsign
 	read->store = a.store;
 	read->before = state->chosen;
 	like = a.of_version[state->chosen];
-	if (view->exhaustive ? a.differs : a.differs & read->commit) {
+	if (view->exhaustive && a.differs && range_of(view, address, bytes) >= 0) {
+		like = a.of_version[take_whole(view, state, read, range_of(view, address, bytes))];
+	} else if (view->exhaustive ? a.differs : a.differs & read->commit) {
 		uint32_t option[VIEW_OPTIONS];
 		uint32_t count = list_options(state, &a, bytes, option);
 

@@ -17,7 +17,7 @@
 
 #include "model/history.h"
 
-enum { VIEW_CHOICES = 1024, VIEW_COMMITS = 256, VIEW_OPTIONS = 255 };
+enum { VIEW_CHOICES = 1024, VIEW_COMMITS = 256, VIEW_CHECKSUMS = 256, VIEW_OPTIONS = 255 };
 
 /* A line that is uncertain at the crash. */
 struct view_line {
@@ -51,12 +51,19 @@ struct view_crash {
 	uint32_t mask;
 };
 
+/* How a range with a checksum may be found; behind these: one of some lines of it is old. */
+enum view_whole { VIEW_ALL_NEW, VIEW_ALL_OLD, VIEW_TORN, VIEW_TORN_LINES = 4 };
+
 struct view {
 	const struct history *history;
 	const struct view_crash *crash;
 	struct view_state *state; /* one for each line of the crash */
 	const struct view_range *commit;
 	uint32_t commits;
+	/* Exhaustively: data that is validated as a whole is one choice, of these ranges each. */
+	const struct view_range *checksum;
+	uint32_t checksums;
+	uint8_t whole[VIEW_CHECKSUMS]; /* what was chosen: enum view_whole + 1; 0: not yet */
 	bool latest;
 	bool strict;     /* atomic stores are no commit stores */
 	bool exhaustive; /* every read with more than one possible value is a choice */

@@ -175,6 +175,8 @@ static void load_line(uint64_t line, uint64_t bytes, uint32_t flags, const struc
 	t->read |= bytes;
 	view.commit = runtime_session->executions.commit;
 	view.commits = runtime_session->executions.commits;
+	view.checksum = runtime_session->executions.checksum;
+	view.checksums = runtime_session->executions.checksums;
 	view_read(&view, line, bytes, image_of(line), &read);
 	if (read.line && read.chosen)
 		change_version(&read, line);
