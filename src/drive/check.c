@@ -5,40 +5,17 @@
 #include <fcntl.h>
 #include <math.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "drive/engine.h"
-#include "drive/input.h"
 
 enum { TICK_MS = 20, SPARES = 128, GUARD_LEAST = 20, GUARD_EVERY = 100, SHARE_MAX = 100 };
-
-/* ---- the run before the crash ---- */
-
-/* As many as descriptors allow, but some there must be. */
-static bool make_spares(struct execution *execution, unsigned count)
-{
-	enum { LEAST = 8 };
-	struct stat status;
-
-	for (execution->spares = 0; execution->spares < count; execution->spares++) {
-		int fd = memfd_create("perdure-file", MFD_CLOEXEC);
-
-		if (fd < 0 || fstat(fd, &status) < 0)
-			break;
-		execution->spare[execution->spares] = fd;
-		execution->spare_inode[execution->spares] = status.st_ino;
-	}
-	return execution->spares >= LEAST;
-}
 
 static void use_all_descriptors(void)
 {
@@ -48,110 +25,6 @@ static void use_all_descriptors(void)
 		limit.rlim_cur = limit.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &limit);
 	}
-}
-
-/* A program that goes on after its main process is waited for, like under run. */
-static bool await_program(struct engine *engine, struct worker *worker)
-{
-	struct check *check = engine->check;
-	struct target_limits limits = { check->settings.max_time, check->settings.program_timeout,
-					check->settings.max_memory };
-	struct zygote_message message;
-	bool told = false, ended = false;
-
-	for (;;) {
-		int heard = zygote_hear(&worker->zygote, &message, TICK_MS);
-
-		if (heard < 0)
-			return false;
-		if (heard && message.word == ZYGOTE_STARTED) {
-			worker->pid = message.value;
-			if (message.value < 0) {
-				fprintf(stderr, "perdure: cannot fork: %s\n",
-					strerror(message.other));
-				return false;
-			}
-		}
-		if (heard && message.word == ZYGOTE_ENDED) {
-			int status = message.value;
-
-			check->end.exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-			check->end.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-			if (!message.other)
-				return true;
-			zygote_say(&worker->zygote, ZYGOTE_REAP, 0);
-			ended = true;
-		}
-		if (heard && message.word == ZYGOTE_REAPED)
-			return true;
-		driver_tick(&worker->driver, worker->execution, worker->pid);
-		if (engine->runs == 1)
-			input_tick(&engine->recorded);
-		if (!check->budget && target_interrupted()) {
-			check->budget = target_interrupted();
-			if (strcmp(check->budget, "Ctrl-C") != 0)
-				kill(worker->pid, SIGTERM);
-			worker->started = target_now();
-		}
-		/* The zygote's own times have those of all schedules. */
-		if (!check->budget && worker->pid > 0)
-			check->budget = target_over_budget(worker->pid, &limits, engine->started);
-		/* The terminal has sent Ctrl-C to the program as well; it has a second to end. */
-		if (check->budget && (!target_interrupted() || target_now() - worker->started > 1))
-			target_signal_below(worker->zygote.pid, SIGKILL);
-		if (ended && !told && target_now() - engine->started > 5 && isatty(STDERR_FILENO)) {
-			fprintf(stderr, "perdure: the program has ended; waiting for processes it "
-					"left behind (Ctrl-C ends them)\n");
-			told = true;
-		}
-	}
-}
-
-/* A client that did not do its work has tested nothing. False after a message. */
-static bool was_driven(const struct driver *driver)
-{
-	if (!driver->command)
-		return true;
-	if (!driver->started)
-		fprintf(stderr, "perdure: --drive: the program never listened on a socket\n");
-	else if (WIFEXITED(driver->status) && WEXITSTATUS(driver->status))
-		fprintf(stderr, "perdure: --drive: the command ended with status %d\n",
-			WEXITSTATUS(driver->status));
-	else
-		return true;
-	return false;
-}
-
-static bool run_program(struct engine *engine)
-{
-	struct worker *worker = &engine->worker[0];
-	struct executions *all = &engine->session->executions;
-	struct execution *execution = &all->execution[0];
-	struct execution *own = worker->execution;
-	struct zygote own_zygote = worker->zygote;
-	bool done, shown;
-
-	execution->stage = 0;
-	/* What it prints is shown once, and what it is given is the same each time. */
-	shown = engine->check->settings.schedules.done == 1 && !all->schedule.measure;
-	execution->output = execution->errors = shown ? -1 : engine->nowhere;
-	execution->input = engine->runs == 1 ? input_start(&engine->recorded) : engine->input;
-	worker->execution = execution;
-	worker->zygote = engine->program;
-	worker->pid = 0;
-	driver_start(&worker->driver, engine->check->settings.drive);
-	done = zygote_say(&worker->zygote, ZYGOTE_FORK, 0) && await_program(engine, worker);
-	driver_end(&worker->driver);
-	if (done && !engine->check->budget && !was_driven(&worker->driver))
-		return false;
-	if (engine->runs == 1)
-		engine->input = input_end(&engine->recorded);
-	worker->execution = own;
-	worker->zygote = own_zygote;
-	engine->check->counts.executions++;
-	if (!done && !engine->check->budget)
-		fprintf(stderr, "perdure: the program could not be started\n");
-	return done || engine->check->budget;
 }
 
 /* ---- crash points ---- */
@@ -416,7 +289,7 @@ static bool start_workers(struct engine *engine)
 		execution->exhaustive = settings->exhaustive;
 		execution->input = engine->input;
 		execution->output = execution->errors = worker->output;
-		if (worker->output < 0 || !make_spares(execution, SPARES)) {
+		if (worker->output < 0 || !program_make_spares(execution, SPARES)) {
 			fprintf(stderr, "perdure: cannot prepare recoveries: %s\n",
 				strerror(errno));
 			return false;
@@ -500,7 +373,7 @@ static bool prepare(struct engine *engine, int session_fd)
 	engine->nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
 	engine->workers = count_workers(&check->settings);
 	engine->worker = calloc(engine->workers, sizeof(*engine->worker));
-	if (!engine->worker || !make_spares(&all->execution[0], WORLD_FILES)) {
+	if (!engine->worker || !program_make_spares(&all->execution[0], WORLD_FILES)) {
 		fprintf(stderr, "perdure: no memory for the analysis: %s\n", strerror(errno));
 		return false;
 	}
@@ -621,7 +494,7 @@ static bool check_all(struct engine *engine, int session_fd)
 		if (engine->runs++)
 			forget_run(engine);
 		engine->schedule = 0; /* nobody has asked for its text yet */
-		if (!run_program(engine))
+		if (!program_run(engine))
 			return false;
 		judge_program(engine);
 		if (!engine->session->pm_mapped || check->budget ||

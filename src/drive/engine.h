@@ -81,6 +81,13 @@ struct engine {
 	struct progress progress;
 };
 
+/* ---- program.c ---- */
+
+/* Empty files for an execution: as many as descriptors allow, but some there must be. */
+bool program_make_spares(struct execution *execution, unsigned count);
+/* The program runs to its end. False after a message. */
+bool program_run(struct engine *engine);
+
 /* ---- worker.c ---- */
 
 /* Starts the task that was taken last. */

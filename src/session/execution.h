@@ -180,7 +180,6 @@ struct execution {
 	uint32_t deadlock[EXECUTION_DEADLOCKED];
 
 	struct event_log log; /* if it logs */
-	bool changes_files;   /* … and more than PM */
 
 	/* Room that the command uses; the first part is about the crash of the program. */
 	uint32_t program_lines, program_index;
