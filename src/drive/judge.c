@@ -113,11 +113,14 @@ static void add_crashes(struct engine *engine, struct worker *worker, const stru
 {
 	const struct history *history = &leaf->history;
 	struct cross_failure_run run;
+	uint32_t first = 0;
 
+	while (history->event[first].kind != HISTORY_STORE) /* there is one: see leaf_new */
+		first++;
 	for (uint32_t i = 0; i < history->crashes; i++) {
 		struct chain_state *state;
 
-		if (history->part[0].event >= history->crash[i])
+		if (first >= history->crash[i])
 			continue; /* nothing has been stored yet */
 		start_view(engine, worker, task, &run);
 		state = chain_new(leaf, history->crash[i], &run.view, &worker->image);

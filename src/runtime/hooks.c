@@ -391,9 +391,11 @@ void hook_flush(const void *p, uint64_t descriptor, const struct frame *frame)
 	struct session_thread *thread;
 
 	make_way(descriptor);
-	if (runtime_relogs)
+	if (runtime_relogs) {
 		log_recovery(kind == PERDURE_CLFLUSH ? HISTORY_ORDERED : HISTORY_FLUSH, 0, p, 0,
 			     frame);
+		__perdure_inline.pending = 1;
+	}
 	thread = followed ? thread_enter_waiting() : NULL;
 	if (!thread) {
 		if (followed)
@@ -440,8 +442,10 @@ void hook_fence(uint64_t descriptor, const struct frame *frame)
 		make_way(descriptor);
 	if (kind >= PERDURE_THREAD_FENCE_ACQUIRE && !(runtime_session && runtime_wants_loads))
 		return;
-	if (runtime_relogs && kind != PERDURE_LFENCE && kind < PERDURE_THREAD_FENCE_ACQUIRE)
+	if (runtime_relogs && kind != PERDURE_LFENCE && kind < PERDURE_THREAD_FENCE_ACQUIRE) {
 		log_recovery(HISTORY_FENCE, 0, NULL, 0, frame);
+		__perdure_inline.pending = 0;
+	}
 	thread = runtime_recovers         ? NULL
 		 : kind == PERDURE_SFENCE ? thread_enter_waiting()
 					  : thread_enter();

@@ -210,8 +210,11 @@ void recovery_stored(const void *p, uint64_t size, uint32_t flags, const struct 
 	uint64_t start = (uintptr_t)p, end = start + size;
 	const struct place *at = runtime_execution->lazy ? place_at(start) : NULL;
 
-	if (runtime_relogs && at)
+	if (runtime_relogs && at) {
 		log_recovery(HISTORY_STORE, flags, p, size, frame);
+		if (flags & PERDURE_NONTEMPORAL)
+			__perdure_inline.pending = 1;
+	}
 
 	for (uint64_t line = start & -64ull; at && line < end && line < at->content; line += 64)
 		touched_line(line)->written |= history_bytes(line, start, end);

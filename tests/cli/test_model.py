@@ -59,13 +59,13 @@ def random_operation(chance, threads):
     elif kind < 0.96:
         word = chance.choice("sssmr")
     else:
-        word = "n%d,8=%d" % (chance.choice((24, 88)), value)
+        word = "n%d,8=%d" % (chance.choice((40, 104)), value)  # nobody else stores there
     return "%d:%s" % (thread, word)
 
 
 def random_read(chance):
     size = chance.choice((8, 8, 1, 4, 2))
-    offset = chance.choice((0, 8, 16, 64, 72, 24, 88, 56, 60))
+    offset = chance.choice((0, 8, 16, 64, 72, 40, 104, 56, 60))
     word = "%d,%d" % (offset // 8 * 8 if offset % size else offset, size)
     if chance.random() < 0.3:
         word += "=%d?%d" % (chance.randint(0, 6), chance.randint(1, 2))
