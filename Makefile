@@ -39,7 +39,8 @@ bench: all
 install: all
 	@cmake --install $(BUILD) --prefix $(PREFIX) >/dev/null
 
-FORMATTED = $(shell git ls-files 'src/*.[ch]' 'include/*.h' 'tests/unit/*.[ch]' 'tests/litmus/*.[ch]' 'bench/*.[ch]' 'examples/*.c')
+FORMATTED = $(shell git ls-files 'src/*.[ch]' 'include/*.h' 'tests/unit/*.[ch]' 'tests/litmus/*.[ch]' 'bench/*.[ch]' 'examples/*.c' \
+	'tests/threads/*.[ch]' 'tests/model/*.c')
 
 format:
 	@clang-format-19 -i $(FORMATTED)

@@ -54,8 +54,9 @@ ssize_t fiber_write(int fd, const void *bytes, size_t size)
 		size_t part = size - done < PIPE_BUF ? size - done : PIPE_BUF;
 		ssize_t written;
 
-		fiber_await_descriptor(fd, POLLOUT);
-		written = REAL(write)(fd, (const char *)bytes + done, part);
+		written = fiber_await_descriptor(fd, POLLOUT)
+				  ? REAL(write)(fd, (const char *)bytes + done, part)
+				  : -1;
 		if (written < 0)
 			return done ? (ssize_t)done : -1;
 		done += written;

@@ -382,5 +382,5 @@ void fibers_after_fork(void)
 	self->next = self->before = self;
 	waits_forget();
 	tail_of(table[0].tls)->id = REAL(gettid)();
-	schedule_start();
+	schedule_after_fork();
 }

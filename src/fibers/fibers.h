@@ -127,6 +127,7 @@ HIDDEN void fiber_make_ready(struct fiber *fiber);
 HIDDEN void fiber_prefer(struct fiber *fiber);
 HIDDEN uint32_t fibers_ready(void); /* how many */
 HIDDEN void schedule_start(void);
+HIDDEN void schedule_after_fork(void);
 /* A fiber has come to be. */
 HIDDEN void schedule_note_created(struct fiber *fiber);
 

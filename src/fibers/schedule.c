@@ -71,7 +71,15 @@ void schedule_start(void)
 		schedule.changes = CHANGES;
 	for (unsigned i = 0; i < schedule.changes; i++)
 		schedule.change[i] = 1 + next_random() % (wanted->steps ? wanted->steps : 1);
-	ready = fiber_current->next ? 1 : 0;
+	ready = 0;
+}
+
+/* Choices are the parent's to record: a forked child takes turns. */
+void schedule_after_fork(void)
+{
+	schedule.policy = SCHEDULE_ROUND_ROBIN;
+	fibers_preempt = buffers_on = false;
+	ready = 1;
 }
 
 void schedule_note_created(struct fiber *fiber)

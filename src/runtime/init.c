@@ -104,6 +104,7 @@ PUBLIC pid_t fork(void)
 	if (runtime_session && (runtime_session->images > SESSION_IMAGES / 2 ||
 				runtime_session->ranges > SESSION_RANGES / 2))
 		window_end_dead_images();
+	buffer_drain();
 	if (runtime_execution)
 		execution_note_input(INPUT_PROCESSES); /* with a time of their own */
 	pid = REAL(fork)();

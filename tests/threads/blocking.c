@@ -177,8 +177,8 @@ int main(void)
 	listener = socket(AF_INET, SOCK_STREAM, 0);
 	address.sin_family = AF_INET;
 	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	if (bind(listener, (struct sockaddr *)&address, sizeof(address)) ||
-	    listen(listener, 4) || getsockname(listener, (struct sockaddr *)&address, &size))
+	if (bind(listener, (struct sockaddr *)&address, sizeof(address)) || listen(listener, 4) ||
+	    getsockname(listener, (struct sockaddr *)&address, &size))
 		abort();
 	pthread_create(&thread[0], NULL, serve, NULL);
 	run(ask);

@@ -75,8 +75,8 @@ static void *time_out(void *argument)
 	say("not too early: %d", now.tv_sec > later.tv_sec || (now.tv_sec == later.tv_sec &&
 							       now.tv_nsec >= later.tv_nsec));
 	later = in_20_ms(CLOCK_MONOTONIC);
-	say("clockwait: %d", pthread_cond_clockwait(&opened, &lock, CLOCK_MONOTONIC, &later) ==
-				     ETIMEDOUT);
+	say("clockwait: %d",
+	    pthread_cond_clockwait(&opened, &lock, CLOCK_MONOTONIC, &later) == ETIMEDOUT);
 	pthread_mutex_unlock(&lock);
 	pthread_cond_destroy(&monotonic);
 	return argument;

@@ -44,8 +44,8 @@ static void *know_oneself(void *argument)
 	pthread_getname_np(pthread_self(), name, sizeof(name));
 	pthread_getattr_np(pthread_self(), &attributes);
 	pthread_attr_getstack(&attributes, &low, &size);
-	say("%s, on its stack: %d", name, (char *)name > (char *)low &&
-						  (char *)name < (char *)low + size);
+	say("%s, on its stack: %d", name,
+	    (char *)name > (char *)low && (char *)name < (char *)low + size);
 	pthread_attr_destroy(&attributes);
 	return argument;
 }
