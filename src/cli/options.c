@@ -294,13 +294,18 @@ static const char *set_schedule(struct options *options, const char *value)
 		       : "must be det, random, pct, all, or script:… from a report";
 }
 
+static const char *parse_count(const char *value, long low, long high, uint32_t *count)
+{
+	long number = 0;
+	const char *error = parse_long(value, low, high, &number);
+
+	*count = number;
+	return error;
+}
+
 static const char *set_schedules(struct options *options, const char *value)
 {
-	long count;
-	const char *error = parse_long(value, 1, 1000000000, &count);
-
-	options->schedules.count = count;
-	return error;
+	return parse_count(value, 1, 1000000000, &options->schedules.count);
 }
 
 static const char *set_seed(struct options *options, const char *value)
@@ -314,11 +319,7 @@ static const char *set_seed(struct options *options, const char *value)
 
 static const char *set_preemptions(struct options *options, const char *value)
 {
-	long count;
-	const char *error = parse_long(value, 0, 1000, &count);
-
-	options->schedules.preemptions = count;
-	return error;
+	return parse_count(value, 0, 1000, &options->schedules.preemptions);
 }
 
 static const char *set_random(struct options *options, const char *value)

@@ -5,12 +5,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
 #include <mqueue.h>
+#include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/file.h>
-#include <sys/resource.h>
 #include <sys/msg.h>
+#include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/sem.h>
 #include <sys/socket.h>

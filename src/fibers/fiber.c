@@ -138,6 +138,20 @@ void fibers_start(void)
 	fibers_started = true;
 }
 
+void fibers_note_generated_code(void)
+{
+	static const char reason[] = "it generates code while it runs, which has no hooks";
+
+	if (!runtime_execution)
+		return;
+	session_limit(runtime_session, thread_owner(),
+		      "the program generates code while it runs: what that does is not seen");
+	if (!fibers_on || live > 1)
+		return;
+	plain_copy(runtime_session->executions.native_threads, reason, sizeof(reason));
+	fibers_started = false;
+}
+
 struct fiber *fiber_at(uint32_t index)
 {
 	return &table[index];

@@ -77,6 +77,8 @@ extern HIDDEN struct fiber *fiber_current;
 
 /* From here on; nothing happens, and a limit says why, if that cannot be. */
 HIDDEN void fibers_start(void);
+/* It may wait where nobody sees it: from here on threads are real ones, if there are none yet. */
+HIDDEN void fibers_note_generated_code(void);
 /* Null if there is no memory. `attributes` may be null. */
 HIDDEN struct fiber *fiber_create(const pthread_attr_t *attributes, void *(*function)(void *),
 				  void *argument);

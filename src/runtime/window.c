@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "model/spin.h"
+#include "fibers/fibers.h"
 #include "runtime/execution.h"
 #include "runtime/hooks.h"
 
@@ -380,6 +381,8 @@ static void *map_any(void *address, size_t length, int protection, int flags, in
 {
 	bool shared = (flags & MAP_TYPE) == MAP_SHARED || (flags & MAP_TYPE) == MAP_SHARED_VALIDATE;
 
+	if (protection & PROT_EXEC && flags & MAP_ANONYMOUS)
+		fibers_note_generated_code();
 	if (runtime_session && flags & MAP_ANONYMOUS && !(protection & PROT_WRITE) && length &&
 	    !(flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) && modules_is_libpmem(frame))
 		return reserve(length, flags);
@@ -560,6 +563,8 @@ PUBLIC int mprotect(void *address, size_t length, int protection)
 	struct session_range *range;
 	bool locked;
 
+	if (protection & PROT_EXEC)
+		fibers_note_generated_code();
 	if (!session || !in_window(address) || runtime_recovers)
 		return syscall(SYS_mprotect, address, length, protection);
 	window_high = 0;

@@ -282,6 +282,31 @@ class Natively(TestCase):
         self.run_tool("check", "--pm", "pool", "--json", "result.json", "./clone", "pool")
         self.assertIn("clone", " ".join(self.load()["limits"]))
 
+    def test_generated_code(self):
+        self.write("generates.c", r"""
+            #include "pm.h"
+            #include <pthread.h>
+            static void *work(void *unused) { return unused; }
+            int main(int argc, char **argv)
+            {
+                uint64_t *p = pm_map(argv);
+                unsigned char *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+                                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+                pthread_t thread;
+                code[0] = 0xc3; /* ret */
+                ((void (*)(void))code)();
+                pthread_create(&thread, NULL, work, NULL);
+                pthread_join(thread, NULL);
+                p[0] = argc;
+                PERSIST(p);
+                return 0;
+            }""")
+        self.compile("-O1", "-I", PROGRAMS, "generates.c", "-o", "generates", "-pthread")
+        self.run_tool("check", "--pm", "pool", "--json", "result.json", "./generates", "pool")
+        limits = " ".join(self.load()["limits"])
+        self.assertIn("generates code while it runs, which", limits)
+        self.assertIn("what that does is not seen", limits)
+
 
 if __name__ == "__main__":
     unittest.main()
