@@ -35,6 +35,8 @@ enum perdure_annotation {
 	PERDURE_ANNOTATE_REGISTER,
 	PERDURE_ANNOTATE_UNREGISTER,
 	PERDURE_ANNOTATE_FOUND,
+	PERDURE_ANNOTATE_VERIFY_BEGIN,
+	PERDURE_ANNOTATE_VERIFY_END,
 };
 
 PERDURE_HOOK void __perdure_annotate(int annotation, int stage, const void *p, const void *q,
@@ -128,15 +130,15 @@ static inline void perdure_checksum_range(const void *p, size_t n)
 	PERDURE_ANNOTATE(PERDURE_ANNOTATE_CHECKSUM_RANGE, PERDURE_PRE | PERDURE_POST, p, NULL, n);
 }
 
-/* The code that validates it. */
+/* The code that validates such data: what it reads is found new, old or torn, as a whole. */
 static inline void perdure_verify_begin(void)
 {
-	perdure_skip_check_begin(1, PERDURE_POST);
+	PERDURE_ANNOTATE(PERDURE_ANNOTATE_VERIFY_BEGIN, PERDURE_POST, NULL, NULL, 0);
 }
 
 static inline void perdure_verify_end(void)
 {
-	perdure_skip_check_end(1, PERDURE_POST);
+	PERDURE_ANNOTATE(PERDURE_ANNOTATE_VERIFY_END, PERDURE_POST, NULL, NULL, 0);
 }
 
 /* Memory to be treated as PM. */

@@ -198,6 +198,7 @@ uint64_t cross_failure_value(struct cross_failure_run *run, const struct read_re
 	read->line = NULL;
 	if (!certain)
 		return 0;
+	run->view.verification = record->flags >> READ_VERIFICATION_SHIFT;
 	view_read(&run->view, record->line, record->bytes, certain, read);
 	if (!read->line)
 		return execution_hash(certain, record->bytes);

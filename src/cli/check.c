@@ -112,6 +112,15 @@ static void warn_of_vacuous(const struct check *check)
 	session_limit(check->session, UINT32_MAX, text);
 }
 
+static void warn_of_verifier(const struct session *session, const struct options *options)
+{
+	if (options->verifiers && !session->executions.verified)
+		session_limit(
+			(struct session *)session, UINT32_MAX,
+			"--verifier: no recovery has called such a function; if it is inlined, "
+			"call perdure_verify_begin() and perdure_verify_end() in it");
+}
+
 static int crash_everywhere(char **words, enum options_command command)
 {
 	struct check check = { 0 };
@@ -165,6 +174,7 @@ static int crash_everywhere(char **words, enum options_command command)
 		return EXIT_BAD_USAGE;
 	}
 	warn_of_vacuous(&check);
+	warn_of_verifier(session, &options);
 	if (options.random) {
 		char text[96];
 

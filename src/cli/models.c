@@ -40,12 +40,28 @@ static int load_shipped(struct library_table *table)
 	return status;
 }
 
+/* --verifier: a function of any object, whatever its arguments. */
+static bool add_verifier(struct library_table *table, const char *name)
+{
+	char text[2 * SESSION_PATH], error[1024];
+
+	snprintf(text, sizeof(text), "library *\n\n%s(...)\n\tverify-begin\n\tcall\n\tverify-end\n",
+		 name);
+	if (library_parse_text(table, "--verifier", text, error, sizeof(error)) == 0)
+		return true;
+	fprintf(stderr, "perdure: %s\n", error);
+	return false;
+}
+
 int models_load(struct library_table *table, const struct options *options)
 {
 	int status;
 
 	library_table_init(table);
 	status = load_shipped(table);
+	for (unsigned i = 0; i < options->verifiers && !status; i++)
+		if (!add_verifier(table, options->verifier[i]))
+			status = EXIT_BAD_USAGE;
 	library_mark_shipped(table);
 	for (unsigned i = 0; i < options->lib_models && !status; i++)
 		if (!load(table, options->lib_model[i]))

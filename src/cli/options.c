@@ -339,6 +339,13 @@ static const char *set_stop_on_first(struct options *options, const char *value)
 	return NULL;
 }
 
+static const char *set_verifier(struct options *options, const char *value)
+{
+	if (strlen(value) >= SESSION_PATH)
+		return "is too long for the name of a function";
+	return add_file(value, options->verifier, &options->verifiers);
+}
+
 static const char *set_strict(struct options *options, const char *value)
 {
 	(void)value;
@@ -436,6 +443,10 @@ static const struct option {
 	  "report also reads of atomic stores that may be missing", CRASH },
 	{ "--volatile", "HOW", set_volatile,
 	  "volatile stores are atomic (default) or plain: whether a recovery may read them",
+	  CRASH },
+	{ "--verifier", "FUNC", set_verifier,
+	  "a function that validates data before a recovery uses it, such as by a checksum; may be "
+	  "repeated",
 	  CRASH },
 	{ "--keep", NULL, set_keep, "leave PM files as the run before the crash left them", CRASH },
 	{ "--random", "N", set_random,

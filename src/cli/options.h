@@ -25,7 +25,8 @@ struct options {
 	const char *trace;
 	const char *baseline;
 	const char *lib_model[OPTIONS_FILES], *suppress[OPTIONS_FILES];
-	unsigned lib_models, suppressions;
+	const char *verifier[OPTIONS_FILES];
+	unsigned lib_models, suppressions, verifiers;
 	const char *gen_suppressions; /* a file, "-" for standard output; null: none */
 	bool plugins;                 /* some are loaded */
 	double max_time;              /* seconds of wall time, 0: none */

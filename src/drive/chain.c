@@ -164,8 +164,10 @@ struct chain_state *chain_new(const struct leaf *leaf, uint32_t crash, struct vi
 		const unsigned char *certain = image_content(image, read->line);
 		struct view_read scratch;
 
-		if (!(read->flags & READ_OUTSIDE) && certain)
+		if (!(read->flags & READ_OUTSIDE) && certain) {
+			view->verification = read->flags >> READ_VERIFICATION_SHIFT;
 			view_read(view, read->line, read->bytes, certain, &scratch);
+		}
 	}
 	for (uint32_t i = 0; i < view->crash->lines; i++) {
 		uint64_t address = view->crash->line[i].address;

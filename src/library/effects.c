@@ -39,6 +39,8 @@ static const struct verb {
 	{ "lock", LIBRARY_LOCK, 0, 1, 0, "lock [ADDRESS]" },
 	{ "unlock", LIBRARY_UNLOCK, 0, 1, 0, "unlock [ADDRESS]" },
 	{ "order", LIBRARY_ORDER, 0, 0, 0, "order" },
+	{ "verify-begin", LIBRARY_VERIFY_BEGIN, 0, 0, 0, "verify-begin" },
+	{ "verify-end", LIBRARY_VERIFY_END, 0, 0, 0, "verify-end" },
 };
 
 static const struct {
@@ -86,6 +88,7 @@ static const struct verb *read_verb(struct parser *p)
 		p,
 		"\"%s\" is no effect; effects are load, store, flush, fence, persist, durable, "
 		"volatile, tx-begin, tx-add, tx-commit, tx-abort, tx-end, alloc, free, reserve, defer-free, publish, cancel, discard, lock, unlock, order, "
+		"verify-begin, verify-end, "
 		"call, no-call, returns, gives",
 		*word ? word : p->at);
 }

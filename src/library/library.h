@@ -51,6 +51,8 @@ enum library_verb {
 	LIBRARY_LOCK,
 	LIBRARY_UNLOCK,
 	LIBRARY_ORDER,
+	LIBRARY_VERIFY_BEGIN,
+	LIBRARY_VERIFY_END,
 };
 
 enum library_option {

@@ -396,6 +396,60 @@ static uint32_t take_whole(struct view *view, const struct view_state *state,
 		       : newest;
 }
 
+/* The version that stands for all of a line that is verified: new, old, or torn in itself. */
+static uint32_t whole_version(const struct view_state *state, uint32_t versions,
+			      enum view_whole whole)
+{
+	uint32_t alive = 0, wanted = 0;
+
+	for (uint32_t v = 0; v < versions; v++)
+		alive += is_alive(state, v);
+	if (whole == VIEW_TORN)
+		wanted = alive / 2;
+	else if (whole == VIEW_ALL_NEW)
+		wanted = alive - 1;
+	for (uint32_t v = 0; v < versions; v++)
+		if (is_alive(state, v) && wanted-- == 0)
+			return v;
+	return state->chosen;
+}
+
+/* Nobody knows how much a verifier will read: from which line on may it be old? */
+static bool may_turn(uint32_t lines)
+{
+	enum { ALL = 16 };
+
+	return lines <= ALL || !(lines & (lines - 1));
+}
+
+/*
+ * All that one call of a verifier reads is new or old; or new up to some line, and old from there;
+ * or its first line is old or torn, and the others are new.
+ */
+static uint32_t take_verified(struct view *view, const struct view_state *state,
+			      const struct view_read *read)
+{
+	static const uint32_t option[] = { VIEW_ALL_NEW, VIEW_ALL_OLD, VIEW_TORN };
+	static const uint32_t other[] = { VIEW_ALL_OLD, VIEW_ALL_NEW };
+	struct view_verified *verified = &view->verified;
+
+	if (verified->verification != view->verification)
+		*verified = (struct view_verified){ .verification = view->verification };
+	if (verified->lines && verified->last == read->line->address)
+		return whole_version(state, read->versions.count, verified->whole);
+	verified->last = read->line->address;
+	verified->lines++;
+	if (verified->lines == 1)
+		verified->whole = take(view, option, VIEW_TORN + (read->versions.count > 2));
+	else if (verified->whole == VIEW_TORN)
+		verified->whole = VIEW_ALL_NEW, verified->turned = true;
+	else if (!verified->turned && verified->whole == VIEW_ALL_OLD && verified->lines == 2)
+		verified->whole = take(view, other, 2), verified->turned = true;
+	else if (!verified->turned && may_turn(verified->lines))
+		verified->whole = take(view, option, 2), verified->turned = verified->whole;
+	return whole_version(state, read->versions.count, verified->whole);
+}
+
 /* Only versions with these bytes are left; of them the policy's is chosen. */
 static void narrow(struct view_state *state, const struct view_read *read,
 		   const struct alternatives *a, uint32_t like, uint64_t bytes, bool latest)
@@ -443,6 +497,8 @@ void view_read(struct view *view, uint64_t address, uint64_t bytes, const unsign
 	like = a.of_version[state->chosen];
 	if (view->exhaustive && a.differs && range_of(view, address, bytes) >= 0) {
 		like = a.of_version[take_whole(view, state, read, range_of(view, address, bytes))];
+	} else if (view->exhaustive && a.differs && view->verification) {
+		like = a.of_version[take_verified(view, state, read)];
 	} else if (view->exhaustive ? a.differs : a.differs & read->commit) {
 		uint32_t option[VIEW_OPTIONS];
 		uint32_t count = list_options(state, &a, bytes, option);

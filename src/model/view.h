@@ -64,6 +64,15 @@ struct view {
 	const struct view_range *checksum;
 	uint32_t checksums;
 	uint8_t whole[VIEW_CHECKSUMS]; /* what was chosen: enum view_whole + 1; 0: not yet */
+	/* The same for what is read while data is being verified, as this call of the verifier: */
+	uint32_t verification; /* its number; 0: not now */
+	struct view_verified {
+		uint32_t verification; /* what the following is about */
+		uint32_t lines;        /* uncertain ones so far */
+		uint64_t last;         /* of them */
+		enum view_whole whole; /* how it was found */
+		bool turned;           /* that is not as before, and will not change any more */
+	} verified;
 	bool latest;
 	bool strict;     /* atomic stores are no commit stores */
 	bool exhaustive; /* every read with more than one possible value is a choice */

@@ -161,6 +161,10 @@ PUBLIC void __perdure_annotate(int annotation, int stage, const void *p, const v
 	case PERDURE_ANNOTATE_SKIP_CHECK_END:
 		skip_check(annotation == PERDURE_ANNOTATE_SKIP_CHECK_BEGIN);
 		break;
+	case PERDURE_ANNOTATE_VERIFY_BEGIN:
+	case PERDURE_ANNOTATE_VERIFY_END:
+		recovery_verify(annotation == PERDURE_ANNOTATE_VERIFY_BEGIN, NULL);
+		break;
 	case PERDURE_ANNOTATE_COMMIT_VAR:
 		add_range(all->commit, &all->commits, p, n);
 		break;

@@ -93,6 +93,8 @@ HIDDEN ssize_t recovery_read(uint32_t file, int fd, void *bytes, size_t size, of
 HIDDEN void recovery_leave_image(uint32_t file, int own);
 /* Regions without detection, and regions of interest. */
 HIDDEN void recovery_skip(bool begin);
+/* A verifier starts or ends; `frame` is that of its call, null if it is not known. */
+HIDDEN void recovery_verify(bool begin, const struct frame *frame);
 HIDDEN void recovery_interest(bool begin);
 
 /* ---- symptoms.c ---- */

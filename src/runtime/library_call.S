@@ -9,7 +9,8 @@
 	.set	VECTORS, 64
 	.set	RESULT, 192
 	.set	VECTOR_RESULT, 208
-	.set	SIZE, 352
+	.set	MORE_RESULTS, 352 /* static functions may return structures in more registers */
+	.set	SIZE, 368
 
 	.text
 	.globl	library_call_entry
@@ -80,12 +81,16 @@ library_call_entry:
 	movq	%rbx, %rsp
 	movq	%rax, RESULT(%rbx)
 	movq	%rdx, RESULT + 8(%rbx)
+	movq	%rcx, MORE_RESULTS(%rbx)
+	movq	%r8, MORE_RESULTS + 8(%rbx)
 	movups	%xmm0, VECTOR_RESULT(%rbx)
 	movups	%xmm1, VECTOR_RESULT + 16(%rbx)
 2:	movq	%rbx, %rdi
 	call	library_after
 	movq	RESULT(%rbx), %rax
 	movq	RESULT + 8(%rbx), %rdx
+	movq	MORE_RESULTS(%rbx), %rcx
+	movq	MORE_RESULTS + 8(%rbx), %r8
 	movups	VECTOR_RESULT(%rbx), %xmm0
 	movups	VECTOR_RESULT + 16(%rbx), %xmm1
 	leaq	-8(%rbp), %rsp

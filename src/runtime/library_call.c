@@ -224,6 +224,11 @@ static void semantic_effect(const struct library_effect *effect, const uint64_t 
 	case LIBRARY_UNLOCK:
 		event_lock(p, false, frame);
 		break;
+	case LIBRARY_VERIFY_BEGIN:
+	case LIBRARY_VERIFY_END:
+		if (runtime_recovers)
+			recovery_verify(effect->verb == LIBRARY_VERIFY_BEGIN, frame);
+		break;
 	default: /* LIBRARY_ORDER */
 		event_fence(PERDURE_RMW_FENCE, frame);
 	}

@@ -222,7 +222,7 @@ static bool describe_hook(struct library_hook *hook, const struct library_functi
 		if (!is_told(effect, instrumented))
 			continue;
 		wanted = true;
-		fence_only &= effect->verb >= LIBRARY_LOCK;
+		fence_only &= effect->verb >= LIBRARY_LOCK && effect->verb <= LIBRARY_ORDER;
 	}
 	*hook = (struct library_hook){
 		.function = function,
@@ -458,6 +458,20 @@ static void find_in_tables(const struct object *object)
 	}
 }
 
+/* The optimiser may have changed what a static function is passed: does a model need to know? */
+static bool may_be_static(const struct library_function *function)
+{
+	for (unsigned i = 0; i < function->effects; i++) {
+		const struct library_effect *effect =
+			&runtime_session->library.effect[function->effect + i];
+
+		if (effect->verb != LIBRARY_CALL && effect->verb != LIBRARY_VERIFY_BEGIN &&
+		    effect->verb != LIBRARY_VERIFY_END)
+			return false;
+	}
+	return function->effects != 0;
+}
+
 /* An executable's own functions are only in the file's symbol table. */
 static void find_in_symbols(const struct object *object, const char *file, size_t size)
 {
@@ -479,13 +493,12 @@ static void find_in_symbols(const struct object *object, const char *file, size_
 		for (size_t n = section[i].sh_size / sizeof(*symbol); n; n--, symbol++) {
 			uint32_t index;
 
-			/* The optimiser may have changed what a static function is passed. */
 			if (ELF64_ST_TYPE(symbol->st_info) != STT_FUNC || !symbol->st_shndx ||
-			    ELF64_ST_BIND(symbol->st_info) == STB_LOCAL ||
 			    symbol->st_name >= text->sh_size)
 				continue;
 			index = find_name(file + text->sh_offset + symbol->st_name);
-			if (index)
+			if (index && (ELF64_ST_BIND(symbol->st_info) != STB_LOCAL ||
+				      may_be_static(&runtime_session->library.function[index - 1])))
 				define(index - 1, object->bias + symbol->st_value, object);
 		}
 	}

@@ -29,6 +29,9 @@ static struct view view;
 static uint32_t lock;
 static uint32_t skips;
 static bool interesting;
+static uint32_t verifications;
+static __thread const struct frame *verifier;
+static __thread uint32_t verifying, verification; /* how deep, and the number of the outermost */
 
 /* Where files are mapped: those of the image, and those that are this execution's own. */
 static struct place {
@@ -70,6 +73,26 @@ void recovery_skip(bool begin)
 	skips += begin ? 1 : -(skips > 0);
 }
 
+/* A verifier that was left by a jump or an exception has a frame below the stack as it is now. */
+static void drop_verification(const struct frame *frame)
+{
+	if (verifying && verifier && frame > verifier)
+		verifying = verification = 0;
+}
+
+void recovery_verify(bool begin, const struct frame *frame)
+{
+	if (frame)
+		drop_verification(frame);
+	if (begin && !verifying++) {
+		verifier = frame;
+		verification = ++verifications;
+		runtime_session->executions.verified = 1;
+	} else if (!begin && verifying && !--verifying) {
+		verification = 0;
+	}
+}
+
 void recovery_interest(bool begin)
 {
 	interesting = begin;
@@ -77,7 +100,8 @@ void recovery_interest(bool begin)
 
 static bool is_judged(void)
 {
-	return !skips && (interesting || !runtime_session->executions.interest_after);
+	return !skips && !verification &&
+	       (interesting || !runtime_session->executions.interest_after);
 }
 
 static struct place *any_place_at(uint64_t address)
@@ -177,6 +201,8 @@ static void load_line(uint64_t line, uint64_t bytes, uint32_t flags, const struc
 	view.commits = runtime_session->executions.commits;
 	view.checksum = runtime_session->executions.checksum;
 	view.checksums = runtime_session->executions.checksums;
+	drop_verification(frame);
+	view.verification = verification;
 	view_read(&view, line, bytes, image_of(line), &read);
 	if (read.line && read.chosen)
 		change_version(&read, line);
@@ -185,7 +211,8 @@ static void load_line(uint64_t line, uint64_t bytes, uint32_t flags, const struc
 		.bytes = bytes,
 		.value = execution_hash((const unsigned char *)line, bytes),
 		.stack = stack_capture(frame),
-		.flags = flags | (is_judged() ? 0 : READ_UNJUDGED),
+		.flags = flags | (is_judged() ? 0 : READ_UNJUDGED) |
+			 verification << READ_VERIFICATION_SHIFT,
 	});
 }
 

@@ -93,6 +93,8 @@ enum read_flag {
 	READ_UNJUDGED = 2, /* the program asked not to judge it */
 	READ_BULK = 4,     /* a copy, not an access of its own */
 	READ_OUTSIDE = 8,  /* not memory: `line` is the hash of a path, `value` its state */
+	/* Above these: the number of the verification that it is part of, or 0. */
+	READ_VERIFICATION_SHIFT = 8,
 };
 
 /* What `line` is for the number of crashes so far, which every execution asks for first. */
@@ -213,6 +215,7 @@ struct executions {
 	uint32_t ranges_lost, ranges_overlap;
 	char native_threads[160]; /* why threads are not fibers; empty: they are */
 	struct schedule_settings schedule;
+	uint32_t verified;           /* some recovery has verified data */
 	uint32_t interest_after;     /* the program names regions of interest after the crash */
 	struct execution *execution; /* EXECUTIONS of them */
 };
