@@ -38,7 +38,7 @@ int main(int argc, char **argv)
 		valid++;
 	for (int i = 0; i < valid; i++)
 		for (int k = 0; k < WORDS; k++)
-			if (log[i].word[k] != (uint64_t)i + k + 1)
+			if (log[i].word[k] != (uint64_t)i + k + 1) /* expect: cross-failure-race */
 				abort(); /* expect: crash-symptom */
 	if (valid)
 		return 0;
