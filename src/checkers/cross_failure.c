@@ -278,6 +278,7 @@ static void judge_race(const struct cross_failure_run *run, const struct read_re
 	if (store != HISTORY_NEVER) {
 		finding.other = store_of(run, line, store)->stack;
 		finding.thread = store_of(run, line, store)->thread;
+		finding.lost = line->first + store + 1;
 	}
 	finding.part = !read->differs;
 	found(context, &finding);

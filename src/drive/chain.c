@@ -147,6 +147,39 @@ static void add_line(struct chain_state *state, uint64_t address, const struct c
 	state->cut |= list->cut;
 }
 
+static void index_lines(struct chain_state *state)
+{
+	for (state->mask = 1; state->mask + 1 < 2 * state->lines;)
+		state->mask = state->mask * 2 + 1;
+	state->index = calloc(state->mask + 1ul, sizeof(*state->index));
+	if (!state->index)
+		abort();
+	view_index(state->line, state->lines, state->index, state->mask);
+}
+
+struct chain_state *chain_fixed(const struct view *view, const struct image *image,
+				const uint32_t *version)
+{
+	struct chain_state *state = calloc(1, sizeof(*state));
+	struct contents *one = malloc(sizeof(*one));
+
+	if (!state || !one)
+		abort();
+	state->stage = 1;
+	one->count = 1;
+	one->cut = false;
+	for (uint32_t i = 0; i < view->crash->lines; i++) {
+		const struct view_line *line = &view->crash->line[i];
+
+		view_content(view, line, version[i], image_content(image, line->address),
+			     one->content[0]);
+		add_line(state, line->address, one);
+	}
+	index_lines(state);
+	free(one);
+	return state;
+}
+
 struct chain_state *chain_new(const struct leaf *leaf, uint32_t crash, struct view *view,
 			      const struct image *image)
 {
@@ -187,12 +220,7 @@ struct chain_state *chain_new(const struct leaf *leaf, uint32_t crash, struct vi
 		if (after->count)
 			add_line(state, address, after);
 	}
-	for (state->mask = 1; state->mask + 1 < 2 * state->lines;)
-		state->mask = state->mask * 2 + 1;
-	state->index = calloc(state->mask + 1ul, sizeof(*state->index));
-	if (!state->index)
-		abort();
-	view_index(state->line, state->lines, state->index, state->mask);
+	index_lines(state);
 	free(before);
 	free(after);
 	return state;

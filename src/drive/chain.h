@@ -43,6 +43,9 @@ void leaf_free(struct leaf *leaf);
  */
 struct chain_state *chain_new(const struct leaf *leaf, uint32_t crash, struct view *view,
 			      const struct image *image);
+/* The crash of `view` with each line in one version: those of the list, in its order. */
+struct chain_state *chain_fixed(const struct view *view, const struct image *image,
+				const uint32_t *version);
 void chain_free(struct chain_state *state);
 
 /* The next recovery of this execution starts from there. */

@@ -460,6 +460,7 @@ static bool examine(struct engine *engine)
 	note_threads(engine);
 	if (!explore(engine))
 		return false;
+	explain_failures(engine);
 	note_reads(engine);
 	return true;
 }

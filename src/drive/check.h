@@ -10,7 +10,7 @@
 #include "drive/target.h"
 #include "session/session.h"
 
-enum { CHECK_CRASHES = 4 };
+enum { CHECK_CRASHES = 4, CHECK_MISSING = 8, CHECK_READS = 32 };
 
 struct check_settings {
 	char **command;
@@ -48,12 +48,28 @@ struct check_witness {
 	uint32_t further_stack[CHECK_CRASHES]; /* … and where these were */
 	uint32_t deadlocked;                   /* threads that wait, and where */
 	uint32_t deadlock[EXECUTION_DEADLOCKED];
+	/* Of a symptom: the stores that must be missing, no fewer, if that was found out. */
+	bool minimal;
+	unsigned missing;
+	struct check_missing {
+		uint32_t stack;
+		uint8_t why; /* enum history_reason, or 0 */
+		uint32_t flush;
+	} lost[CHECK_MISSING];
+	unsigned reads; /* what it read where there was a choice, in order */
+	struct check_read {
+		uint64_t address, size;
+		uint32_t load, store; /* store 0: made before the program ran */
+		unsigned char value[8];
+		bool newest;
+	} *read;
 	char *message; /* of a symptom; null otherwise */
 	char *output;
 };
 
 struct check_counts {
-	uint64_t executions, memo_hits, guard_executions, vacuous, events, recoveries;
+	uint64_t executions, memo_hits, guard_executions, probe_executions, vacuous, events,
+		recoveries;
 	uint64_t crash_points, crash_points_chosen, crash_points_done; /* of all schedules */
 	uint32_t schedules;
 	uint64_t further_crash_points; /* inside of recoveries */

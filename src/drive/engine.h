@@ -55,6 +55,11 @@ struct worker {
 	enum symptom ended_by; /* why we ended it */
 	bool guard;            /* its outcome is known already: this one */
 	uint32_t expected_symptom, expected_reads;
+	bool probe; /* it is not to be judged: only … */
+	struct {
+		enum symptom symptom;
+		uint32_t stack;
+	} probed; /* … this is wanted */
 	struct driver driver;
 };
 
@@ -104,6 +109,9 @@ unsigned judge_stage(const struct task *task);
 /* Judges an execution by what it read and how it ended, and adds what else is to be tried. */
 void judge(struct engine *engine, struct worker *worker, const struct task *task,
 	   const struct read_record *read, uint32_t reads, const struct outcome *outcome);
+/* How memory is before an execution of this task has read anything. */
+void judge_start_view(struct engine *engine, struct worker *worker, const struct task *task,
+		      struct cross_failure_run *run);
 /* The image has moved on: lines have changed. */
 void judge_note_changes(struct worker *worker);
 /* If it is known what this task will do: judges that, and returns it. Null if it must run. */
@@ -113,5 +121,13 @@ const struct path *judge_known(struct engine *engine, struct worker *worker,
 void judge_program(struct engine *engine);
 void judge_give_up_memo(struct engine *engine, const char *why);
 void judge_add_task(const struct engine *engine, struct worker *worker, const struct task *task);
+
+/* ---- explain.c ---- */
+
+/*
+ * Of each recovery that fails: which missing stores are enough, and what it has read. The workers
+ * have nothing to do any more, and start from the beginning.
+ */
+void explain_failures(struct engine *engine);
 
 #endif

@@ -66,8 +66,8 @@ static void add_alternatives(const struct engine *engine, struct worker *worker,
 
 /* ---- judging ---- */
 
-static void start_view(struct engine *engine, struct worker *worker, const struct task *task,
-		       struct cross_failure_run *run)
+void judge_start_view(struct engine *engine, struct worker *worker, const struct task *task,
+		      struct cross_failure_run *run)
 {
 	const struct executions *all = &engine->session->executions;
 	size_t lines = worker->execution->crash.lines;
@@ -122,7 +122,7 @@ static void add_crashes(struct engine *engine, struct worker *worker, const stru
 
 		if (first >= history->crash[i])
 			continue; /* nothing has been stored yet */
-		start_view(engine, worker, task, &run);
+		judge_start_view(engine, worker, task, &run);
 		state = chain_new(leaf, history->crash[i], &run.view, &worker->image);
 		state->stage = judge_stage(task) + 1;
 		state->before = task->from;
@@ -308,6 +308,20 @@ static bool is_better(const struct judging *judging, const struct raw_finding *k
 	       judging->worker->crash_number + 1 < witness->crash_number;
 }
 
+static void explain_store(const struct judging *judging, uint32_t lost, struct raw_finding *known)
+{
+	const struct history *history = &judging->engine->session->executions.history;
+	uint32_t flush;
+
+	known->why = known->flush = 0;
+	if (!lost || judging->engine->session->options.model == LINES_EADR)
+		return;
+	known->why = history_why_uncertain(history, known->address & -(uint64_t)HISTORY_LINE_SIZE,
+					   &history->part[lost - 1], judging->worker->image.crash,
+					   &flush);
+	known->flush = flush == HISTORY_NEVER ? 0 : history->event[flush].stack;
+}
+
 static void found(void *context, const struct raw_finding *finding)
 {
 	const struct judging *judging = context;
@@ -320,6 +334,7 @@ static void found(void *context, const struct raw_finding *finding)
 	known->size = finding->size;
 	known->part = finding->part;
 	known->commit = finding->commit;
+	explain_store(judging, finding->lost, known);
 	memcpy(known->suspect, finding->suspect, sizeof(known->suspect));
 	known->witness = add_witness(judging);
 }
@@ -452,7 +467,7 @@ void judge(struct engine *engine, struct worker *worker, const struct task *task
 	struct judging judging = { engine, worker, task, &run.view, NULL };
 	bool read_something = false;
 
-	start_view(engine, worker, task, &run);
+	judge_start_view(engine, worker, task, &run);
 	for (uint32_t i = 0; i < reads; i++)
 		read_something |= judge_read(&judging, &run, &read[i]);
 	conclude(&judging, &run, outcome, read_something);
@@ -546,7 +561,7 @@ static void judge_path(struct engine *engine, struct worker *worker, const struc
 
 	if (engine->session->executions.commits)
 		from = 0;
-	start_view(engine, worker, task, &run);
+	judge_start_view(engine, worker, task, &run);
 	for (uint32_t i = 0; i < count && position[i] < from; i++)
 		path->read_something |= judge_read(&judging, &run, &path->step[position[i]].read);
 	for (uint32_t i = from; i < path->length; i++)
@@ -583,7 +598,7 @@ const struct path *judge_known(struct engine *engine, struct worker *worker,
 	}
 	if (!path->length)
 		path->read_something = false;
-	start_view(engine, worker, task, &run);
+	judge_start_view(engine, worker, task, &run);
 	from = update(engine, worker, &run, path);
 	if (path->known)
 		judge_path(engine, worker, task, path, from);

@@ -163,6 +163,14 @@ static void finish_execution(struct engine *engine, struct worker *worker, int s
 	driver_end(&worker->driver);
 	distrust(execution);
 	classify(engine, worker, status, &outcome);
+	if (worker->probe) {
+		engine->check->counts.probe_executions++;
+		worker->probed.symptom = outcome.symptom;
+		worker->probed.stack = outcome.stack;
+		free(outcome.output);
+		worker->phase = WORKER_IDLE;
+		return;
+	}
 	if (worker->guard) {
 		engine->check->counts.guard_executions++;
 		if (outcome.symptom != worker->expected_symptom ||

@@ -513,3 +513,26 @@ uint32_t history_last_writer(const struct history *h, const struct history_line 
 			return end;
 	return HISTORY_NEVER;
 }
+
+enum history_reason history_why_uncertain(const struct history *history, uint64_t line,
+					  const struct history_part *part, uint32_t crash,
+					  uint32_t *flush)
+{
+	*flush = HISTORY_NEVER;
+	if (history->event[part->event].flags & HISTORY_NONTEMPORAL)
+		return HISTORY_NOT_FENCED;
+	for (uint32_t i = part->event + 1; i < history->events; i++) {
+		const struct history_event *event = &history->event[i];
+		bool flushes = event->kind == HISTORY_FLUSH || event->kind == HISTORY_ORDERED ||
+			       event->kind == HISTORY_PERSIST;
+
+		/* Flushes are of whole lines, and of one at least. */
+		if (!flushes || event->address >= line + HISTORY_LINE_SIZE ||
+		    (event->address & -(uint64_t)HISTORY_LINE_SIZE) + event->size + !event->size <=
+			    line)
+			continue;
+		*flush = i;
+		return i < crash ? HISTORY_NOT_FENCED : HISTORY_FLUSHED_LATER;
+	}
+	return HISTORY_NOT_FLUSHED;
+}

@@ -101,6 +101,18 @@ bool history_build(struct history *history, const struct history_event *event, u
 /* The line at this address; null if nothing was ever stored to it. */
 const struct history_line *history_find(const struct history *history, uint64_t address);
 
+/* Why a store is not certain to be persistent at a crash. */
+enum history_reason {
+	HISTORY_NOT_FLUSHED = 1, /* the line is never written back after it */
+	HISTORY_NOT_FENCED,      /* it is, but no fence comes before the crash */
+	HISTORY_FLUSHED_LATER,   /* it is, after the crash */
+};
+
+/* `part` is one of the line at this address; `flush` becomes the event that writes it back. */
+enum history_reason history_why_uncertain(const struct history *history, uint64_t line,
+					  const struct history_part *part, uint32_t crash,
+					  uint32_t *flush);
+
 /* ---- what one line can hold after a crash ---- */
 
 /*

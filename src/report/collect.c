@@ -40,12 +40,22 @@ static void fill_in(struct finding *f, const struct raw_finding *raw, const stru
 	};
 	symbols_resolve(session, raw->stack, &f->site[0]);
 	f->site[0].thread = raw->thread;
-	add_site(f, session, raw->other);
-	for (unsigned i = 0; i < RAW_SUSPECTS; i++)
-		add_site(f, session, raw->suspect[i]);
-	add_site(f, session, raw->commit);
-	if (raw->witness) {
+	if (raw->witness)
 		f->witness = &check->witness[raw->witness - 1];
+	if (f->witness && f->witness->minimal) {
+		for (unsigned i = 0; i < f->witness->missing; i++)
+			add_site(f, session, f->witness->lost[i].stack);
+	} else {
+		add_site(f, session, raw->other);
+		for (unsigned i = 0; i < RAW_SUSPECTS; i++)
+			add_site(f, session, raw->suspect[i]);
+	}
+	add_site(f, session, raw->commit);
+	if (raw->flush)
+		symbols_resolve(session, raw->flush, &f->flush);
+	else if (f->witness && f->witness->missing == 1 && f->witness->lost[0].flush)
+		symbols_resolve(session, f->witness->lost[0].flush, &f->flush);
+	if (f->witness) {
 		symbols_resolve(session, f->witness->crash_stack, &f->crash);
 		for (uint32_t i = 1; i < f->witness->deadlocked; i++, f->waits++)
 			add_site(f, session, f->witness->deadlock[i]);

@@ -137,6 +137,36 @@ static void describe_unlogged(struct finding *f, const char *place)
 				f->field, frame->line);
 }
 
+/* Why the store at this site was lost, and what would have kept it. */
+static void explain_loss(struct finding *f, unsigned site, enum history_reason why,
+			 const char *what)
+{
+	const struct frame_info *store = f->sites > site ? site_shown(&f->site[site]) : NULL;
+	const struct frame_info *flush = f->flush.frames ? site_shown(&f->flush) : NULL;
+
+	if (!store || !store->file)
+		return;
+	if (why == HISTORY_NOT_FLUSHED) {
+		f->detail = format("%s, and never written back", what);
+		f->fix = format("write the line back and fence after %s:%u", store->file,
+				store->line);
+	} else if (why == HISTORY_NOT_FENCED && !flush) {
+		f->detail = format("%s (non-temporal), and not fenced before the crash", what);
+		f->fix = format("add a fence after %s:%u", store->file, store->line);
+	} else if (why == HISTORY_NOT_FENCED && flush->file) {
+		f->detail = format("%s, written back at %s:%u, but not fenced before the crash",
+				   what, flush->file, flush->line);
+		f->fix = format("fence after %s:%u, before anything makes recovery read it",
+				flush->file, flush->line);
+	} else if (why == HISTORY_FLUSHED_LATER && flush && flush->file) {
+		f->detail = format("%s, and written back only after the crash, at %s:%u", what,
+				   flush->file, flush->line);
+		f->fix = format("write the line back and fence after %s:%u, before anything makes "
+				"recovery read it",
+				store->file, store->line);
+	}
+}
+
 static void describe_race(struct finding *f, const struct raw_finding *raw)
 {
 	if (raw->uninitialised) {
@@ -149,7 +179,9 @@ static void describe_race(struct finding *f, const struct raw_finding *raw)
 	f->message =
 		format("recovery reads %lu byte%s that may not be persistent%s", f->size,
 		       plural(f->size), f->weak ? " (but would hold the same value anyway)" : "");
-	f->detail = strdup("stored here, and not certain to be persistent at the crash");
+	explain_loss(f, 1, raw->why, "stored here");
+	if (!f->detail)
+		f->detail = strdup("stored here, and not certain to be persistent at the crash");
 }
 
 static void describe_semantic(struct finding *f, const struct raw_finding *raw)
@@ -169,8 +201,17 @@ static void describe_semantic(struct finding *f, const struct raw_finding *raw)
 static void describe_symptom(struct finding *f)
 {
 	f->message = strdup(f->witness ? f->witness->message : "recovery fails");
-	if (f->sites > 1)
-		f->detail = strdup("may be missing after this crash");
+	if (f->sites < 2)
+		return;
+	if (f->witness && f->witness->minimal && f->witness->missing == 1)
+		explain_loss(f, 1, f->witness->lost[0].why,
+			     "fails if only this store is missing: stored here");
+	if (!f->detail)
+		f->detail = strdup(f->witness && f->witness->minimal
+					   ? f->witness->missing > 1
+						     ? "fails if just these stores are missing"
+						     : "fails if only this store is missing"
+					   : "may be missing after this crash");
 }
 
 static void describe_custom(struct finding *f, const struct session_custom *custom)

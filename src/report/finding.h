@@ -32,7 +32,7 @@ static inline const struct frame_info *site_shown(const struct site *site)
 	return site->frames ? &site->frame[site->shown] : NULL;
 }
 
-enum { FINDING_SITES = 2 + RAW_SUSPECTS + EXECUTION_DEADLOCKED };
+enum { FINDING_SITES = 10 + EXECUTION_DEADLOCKED }; /* as many as CHECK_MISSING, and others */
 
 struct check;
 struct check_witness;
@@ -62,6 +62,7 @@ struct finding {
 	bool weak;          /* says less than others of its kind: ranks behind them */
 	const struct check_witness *witness; /* the crash that showed it; null: none was needed */
 	struct site crash;                   /* where the program was then */
+	struct site flush; /* what writes the lost store back, without success; or empty */
 };
 
 /* Does it count: neither suppressed nor known? */

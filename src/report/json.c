@@ -3,6 +3,7 @@
 
 #include "drive/check.h"
 #include "report/output.h"
+#include "report/symbols.h"
 
 static json_t *frames_json(const struct site *site)
 {
@@ -61,6 +62,46 @@ static json_t *crash_json(const struct finding *f)
 			 json_text(frame ? frame->function : NULL));
 }
 
+static json_t *place_json(const struct session *session, uint32_t stack)
+{
+	const struct frame_info *frame;
+	struct site site = { 0 };
+
+	if (!stack)
+		return json_null();
+	symbols_resolve(session, stack, &site);
+	frame = site_shown(&site);
+	if (!frame)
+		return json_null();
+	return json_pack("{s:o, s:i, s:o}", "file", json_text(frame->file), "line",
+			 (int)frame->line, "function", json_text(frame->function));
+}
+
+/* What the recovery read where there was a choice, and whose store it found. */
+static json_t *reads_json(const struct check_witness *witness, const struct check *check)
+{
+	json_t *list = json_array();
+
+	for (unsigned i = 0; i < witness->reads; i++) {
+		const struct check_read *read = &witness->read[i];
+		const struct session_file *file = session_file_at(check->session, read->address);
+		char value[2 * sizeof(read->value) + 1] = "";
+
+		for (unsigned k = 0; k < sizeof(read->value) && k < read->size; k++)
+			sprintf(value + 2 * k, "%02x", read->value[k]);
+		json_array_append_new(
+			list,
+			json_pack("{s:o, s:o, s:o, s:I, s:I, s:s, s:b}", "load",
+				  place_json(check->session, read->load), "store",
+				  place_json(check->session, read->store), "map",
+				  json_text(file ? file->path : NULL), "offset",
+				  (json_int_t)(file ? read->address - file->base + file->first : 0),
+				  "size", (json_int_t)read->size, "bytes", value, "newest",
+				  read->newest));
+	}
+	return list;
+}
+
 static json_t *witness_json(const struct finding *f, const struct check *check)
 {
 	json_t *choices;
@@ -71,8 +112,9 @@ static json_t *witness_json(const struct finding *f, const struct check *check)
 	for (uint32_t i = 0; i < f->witness->choices; i++)
 		json_array_append_new(choices, json_integer(f->witness->taken[i]));
 	return json_pack(
-		"{s:s, s:o, s:o, s:o}", "image", f->witness->latest ? "latest" : "oldest",
-		"choices", choices, "output", json_text(f->witness->output), "schedule",
+		"{s:s, s:o, s:b, s:o, s:o, s:o}", "image", f->witness->latest ? "latest" : "oldest",
+		"choices", choices, "minimal", f->witness->minimal, "reads",
+		reads_json(f->witness, check), "output", json_text(f->witness->output), "schedule",
 		json_text(f->witness->schedule ? check->schedule[f->witness->schedule - 1] : NULL));
 }
 
@@ -112,6 +154,7 @@ static json_t *stats_json(const struct result *r)
 		{ "crash_points", counts->crash_points },
 		{ "memo_hits", counts->memo_hits },
 		{ "guard_executions", counts->guard_executions },
+		{ "probe_executions", counts->probe_executions },
 		{ "vacuous_recoveries", counts->vacuous },
 		{ "schedules", counts->schedules },
 		{ "schedule_points", counts->schedule_points },

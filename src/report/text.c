@@ -196,6 +196,9 @@ static void print_witness(FILE *out, const struct result *result, const struct f
 		return;
 	if (witness->crash_number)
 		print_crash_point(out, f);
+	if (witness->minimal && !witness->missing)
+		fprintf(out,
+			"  no store is missing: it fails with all that was stored before the crash\n");
 	if (witness->schedule && result->check->settings.schedules.policy != SCHEDULE_ROUND_ROBIN)
 		fprintf(out, "  to see it again: --schedule %s\n",
 			result->check->schedule[witness->schedule - 1]);

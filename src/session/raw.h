@@ -34,6 +34,9 @@ struct raw_finding {
 	uint32_t commit; /* cross-failure-semantic: the commit's store */
 	uint8_t stale;   /* … is newer than the data, by more than one */
 	uint8_t uninitialised;          /* cross-failure-race: `other` allocated the bytes */
+	uint8_t why;                    /* cross-failure-race: enum history_reason, or 0 */
+	uint32_t lost;                  /* … of this part + 1 of the history; while it runs */
+	uint32_t flush;                 /* … and where its line is written back, or 0 */
 	uint32_t suspect[RAW_SUSPECTS]; /* crash-symptom: further stores that may be missing */
 	uint32_t witness;               /* index + 1 of the command's table, or 0 */
 	uint32_t folded; /* other stacks were counted here because the table was full */

@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Why recoveries fail. A failing recovery is run again with everything newer than it was, as long as it
+ * fails: in the end each store that is still missing must be (delta debugging, Zeller and Hildebrandt,
+ * TSE 2002, over the lines that it found old).
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "drive/engine.h"
+
+enum { PROBES = 256, LINES_MAX = 1 << 14, TICK_MS = 20 };
+#define LEAST_SECONDS 2.0
+#define SHARE_OF_TIME 0.25
+
+/* One failure under examination. */
+struct failure {
+	struct engine *engine;
+	struct worker *worker;
+	const struct raw_finding *finding;
+	struct check_witness *witness;
+	struct cross_failure_run run; /* as the failing recovery has left it */
+	uint32_t lines;               /* of its crash */
+	uint64_t *read;               /* bytes of each that it has read */
+	uint32_t *newest;             /* version of each */
+	uint32_t *version;            /* that fails, as far as is known */
+	uint32_t *old;                /* numbers of lines that are not the newest */
+	uint32_t olds;
+	unsigned probes;
+};
+
+/* ---- running it again ---- */
+
+static bool run_probe(struct failure *f, const struct task *task)
+{
+	struct worker *worker = f->worker;
+
+	worker->running = *task;
+	worker->execution->crash = worker->crash;
+	if (task->from)
+		chain_apply(task->from, worker->execution);
+	worker->probe = true;
+	if (!worker_start(f->engine, worker, &worker->running))
+		return false;
+	while (worker->phase != WORKER_IDLE) {
+		struct pollfd event = { .fd = worker->zygote.channel, .events = POLLIN };
+
+		poll(&event, 1, TICK_MS);
+		if (!worker_hear(f->engine, worker))
+			return false;
+		worker_watch(f->engine, worker);
+		if (target_interrupted())
+			return false;
+	}
+	worker->probe = false;
+	f->probes++;
+	return true;
+}
+
+/* Does it fail in the same way with each line in this version? */
+static bool fails_with(struct failure *f, const uint32_t *version)
+{
+	struct chain_state *state;
+	bool ran;
+
+	if (f->probes >= PROBES)
+		return false;
+	state = chain_fixed(&f->run.view, &f->worker->image, version);
+	ran = run_probe(f, &(struct task){ .from = state, .latest = true });
+	f->worker->execution->crash = f->worker->crash;
+	chain_free(state);
+	return ran && f->worker->probed.symptom == f->finding->custom &&
+	       f->worker->probed.stack == f->finding->stack;
+}
+
+/* ---- the lines that must be old ---- */
+
+/* Are the lines in [from, to) of the list needed? If not they are made new, and leave it. */
+static bool drop_lines(struct failure *f, uint32_t from, uint32_t to)
+{
+	uint32_t saved[LINES_MAX];
+
+	for (uint32_t i = from; i < to; i++) {
+		saved[i] = f->version[f->old[i]];
+		f->version[f->old[i]] = f->newest[f->old[i]];
+	}
+	if (fails_with(f, f->version)) {
+		memmove(f->old + from, f->old + to, (f->olds - to) * sizeof(*f->old));
+		f->olds -= to - from;
+		return true;
+	}
+	for (uint32_t i = from; i < to; i++)
+		f->version[f->old[i]] = saved[i];
+	return false;
+}
+
+static void minimise_lines(struct failure *f)
+{
+	for (uint32_t share = f->olds; share; share /= 2) {
+		bool dropped = true;
+
+		while (dropped) { /* one that is gone may make others dispensable */
+			dropped = false;
+			for (uint32_t from = 0; from < f->olds;)
+				if (drop_lines(f, from,
+					       from + share < f->olds ? from + share : f->olds))
+					dropped = true;
+				else
+					from += share;
+		}
+	}
+}
+
+/* The newest version of each line with which it still fails. */
+static void renew_lines(struct failure *f)
+{
+	for (uint32_t i = 0; i < f->olds; i++) {
+		uint32_t line = f->old[i], known = f->version[line];
+
+		for (uint32_t version = f->newest[line]; version-- > known + 1;) {
+			f->version[line] = version;
+			if (fails_with(f, f->version))
+				break;
+			f->version[line] = known;
+		}
+	}
+}
+
+/* ---- what is told ---- */
+
+static int by_event(const void *left, const void *right)
+{
+	uint32_t a = (*(const struct history_part *const *)left)->event,
+		 b = (*(const struct history_part *const *)right)->event;
+
+	return a < b ? -1 : a > b;
+}
+
+static void add_missing(struct failure *f, const struct history_part *part, uint64_t line)
+{
+	const struct history *history = f->run.view.history;
+	struct check_witness *witness = f->witness;
+	uint32_t stack = history->event[part->event].stack, flush;
+	struct check_missing *missing = &witness->lost[witness->missing];
+
+	for (unsigned i = 0; i < witness->missing; i++)
+		if (witness->lost[i].stack == stack)
+			return;
+	if (witness->missing == CHECK_MISSING || !stack)
+		return;
+	*missing = (struct check_missing){ .stack = stack };
+	if (f->engine->session->options.model == LINES_PX86) {
+		missing->why = history_why_uncertain(history, line, part, f->worker->image.crash,
+						     &flush);
+		missing->flush = flush == HISTORY_NEVER ? 0 : history->event[flush].stack;
+	}
+	witness->missing++;
+}
+
+/* The stores that are missing in lines that must be old, and that it reads. */
+static void note_missing(struct failure *f)
+{
+	const struct history *history = f->run.view.history;
+	const struct history_part **part = NULL;
+	size_t count = 0, room = 0;
+	uint64_t line = 0;
+
+	for (uint32_t i = 0; i < f->olds; i++) {
+		const struct view_line *old = &f->run.view.crash->line[f->old[i]];
+		struct history_versions versions;
+
+		view_versions(history, f->run.view.crash, old, &versions);
+		for (uint32_t k = versions.window.from; k < versions.window.to; k++) {
+			const struct history_part *p =
+				&history->part[versions.window.line->first + k];
+
+			if (history_has(history, &versions,
+					&versions.version[f->version[f->old[i]]], k) ||
+			    !(p->bytes & f->read[f->old[i]]))
+				continue;
+			if (count == room) {
+				room = room ? room * 2 : 16;
+				part = realloc(part, room * sizeof(*part));
+				if (!part)
+					abort();
+			}
+			part[count++] = p;
+		}
+	}
+	if (count)
+		qsort(part, count, sizeof(*part), by_event);
+	for (size_t i = 0; i < count; i++) {
+		for (uint32_t k = 0; k < f->olds; k++) {
+			const struct view_line *old = &f->run.view.crash->line[f->old[k]];
+			uint32_t first = history->line[old->line].first;
+
+			if ((uint32_t)(part[i] - history->part) - first <
+			    history->line[old->line].parts)
+				line = old->address;
+		}
+		add_missing(f, part[i], line);
+	}
+	free(part);
+}
+
+/* A read where there was a choice: what came of it, and whose store that was. */
+static void note_read(struct failure *f, const struct read_record *record,
+		      const struct view_read *read)
+{
+	const struct history_line *line = read->versions.window.line;
+	uint32_t writer[HISTORY_LINE_SIZE], part;
+	unsigned char content[HISTORY_LINE_SIZE];
+	unsigned byte = __builtin_ctzll(read->open), size = 0;
+	struct check_witness *witness = f->witness;
+	struct check_read *note;
+
+	if (witness->reads == CHECK_READS)
+		return;
+	if (!witness->read)
+		witness->read = calloc(CHECK_READS, sizeof(*witness->read));
+	if (!witness->read)
+		abort();
+	while (byte + size < HISTORY_LINE_SIZE && record->bytes >> (byte + size) & 1)
+		size++;
+	view_content(&f->run.view, read->line, read->version,
+		     image_content(&f->worker->image, record->line), content);
+	history_writers(f->run.view.history, &read->versions, read->version, writer);
+	part = writer[byte] != HISTORY_NEVER
+		       ? writer[byte]
+		       : history_last_writer(f->run.view.history, line, read->versions.window.from,
+					     byte);
+	note = &witness->read[witness->reads++];
+	*note = (struct check_read){
+		.address = record->line + byte,
+		.size = size,
+		.load = record->stack,
+		.store = part == HISTORY_NEVER
+				 ? 0
+				 : f->run.view.history
+					   ->event[f->run.view.history->part[line->first + part].event]
+					   .stack,
+		.newest = read->version == view_default(&read->versions, true),
+	};
+	memcpy(note->value, content + byte, size < sizeof(note->value) ? size : sizeof(note->value));
+}
+
+/* ---- one failure ---- */
+
+/* The recovery once more, exactly as it failed; then it is known what it found. */
+static bool repeat(struct failure *f)
+{
+	struct task task = {
+		.latest = f->witness->latest,
+		.script_length = f->witness->choices,
+	};
+	const struct execution *execution = f->worker->execution;
+
+	memcpy(task.script, f->witness->taken, task.script_length);
+	if (!run_probe(f, &task) || f->worker->probed.symptom != f->finding->custom)
+		return false;
+	judge_start_view(f->engine, f->worker, &task, &f->run);
+	for (uint32_t i = 0; i < execution->reads; i++) {
+		const struct read_record *record = &execution->read[i];
+		struct view_read read;
+
+		if (record->flags & READ_OUTSIDE)
+			continue;
+		cross_failure_value(&f->run, record, &read);
+		if (!read.line)
+			continue;
+		f->read[read.line - f->run.view.crash->line] |= record->bytes;
+		if (read.open)
+			note_read(f, record, &read);
+	}
+	return true;
+}
+
+static void list_old(struct failure *f)
+{
+	const struct view *view = &f->run.view;
+
+	for (uint32_t i = 0; i < f->lines; i++) {
+		struct history_versions versions;
+
+		view_versions(view->history, view->crash, &view->crash->line[i], &versions);
+		f->newest[i] = f->version[i] = view_default(&versions, true);
+		if (!view->state[i].started || view->state[i].chosen == f->newest[i])
+			continue;
+		f->version[i] = view->state[i].chosen;
+		f->old[f->olds++] = i;
+	}
+}
+
+static void *allocate(size_t count, size_t size)
+{
+	void *memory = calloc(count + 1, size);
+
+	if (!memory)
+		abort();
+	return memory;
+}
+
+static void explain(struct failure *f)
+{
+	f->lines = f->worker->crash.lines;
+	f->read = allocate(f->lines, sizeof(*f->read));
+	f->newest = allocate(f->lines, sizeof(*f->newest));
+	f->version = allocate(f->lines, sizeof(*f->version));
+	f->old = allocate(f->lines, sizeof(*f->old));
+	if (repeat(f)) {
+		list_old(f);
+		if (fails_with(f, f->version)) {
+			minimise_lines(f);
+			renew_lines(f);
+			f->witness->minimal = f->probes < PROBES;
+			note_missing(f);
+		}
+	}
+	free(f->read);
+	free(f->newest);
+	free(f->version);
+	free(f->old);
+}
+
+/* ---- all of them ---- */
+
+/* One that can be run again without waiting for it to hang. */
+static bool is_explainable(const struct engine *engine, const struct raw_finding *finding)
+{
+	const struct check_witness *witness =
+		finding->witness ? &engine->check->witness[finding->witness - 1] : NULL;
+
+	return finding->kind == KIND_CRASH_SYMPTOM && finding->count && witness &&
+	       witness->crash_number && !witness->further &&
+	       witness->schedule == engine->schedule && !witness->minimal &&
+	       (finding->custom < SYMPTOM_HANG || finding->custom == SYMPTOM_DEADLOCK ||
+		finding->custom > SYMPTOM_PROCESSES);
+}
+
+/* Of those behind a crash, the one with the earliest. */
+static const struct raw_finding *next_failure(const struct engine *engine, const uint8_t *done)
+{
+	const struct raw_table *raw = &engine->session->raw;
+	const struct check_witness *witness = engine->check->witness;
+	const struct raw_finding *best = NULL;
+
+	for (uint32_t i = 1; i <= raw->entries; i++)
+		if (!done[i] && is_explainable(engine, &raw->entry[i]) &&
+		    (!best || witness[raw->entry[i].witness - 1].crash_event <
+				      witness[best->witness - 1].crash_event))
+			best = &raw->entry[i];
+	return best;
+}
+
+static struct worker *find_idle(const struct engine *engine)
+{
+	for (unsigned i = 0; i < engine->workers; i++)
+		if (engine->worker[i].phase == WORKER_IDLE)
+			return &engine->worker[i];
+	return NULL;
+}
+
+void explain_failures(struct engine *engine)
+{
+	struct worker *worker = find_idle(engine);
+	double started = target_now(), share = (started - engine->started) * SHARE_OF_TIME;
+	double until = started + (share > LEAST_SECONDS ? share : LEAST_SECONDS);
+	uint8_t *done = allocate(engine->session->raw.entries + 1, 1);
+	const struct raw_finding *finding;
+	bool ready = false;
+
+	while (worker && worker->execution->lazy && !worker->driver.command && target_now() < until &&
+	       !target_interrupted() && (finding = next_failure(engine, done))) {
+		struct failure failure = {
+			.engine = engine,
+			.worker = worker,
+			.finding = finding,
+			.witness = &engine->check->witness[finding->witness - 1],
+		};
+
+		done[finding - engine->session->raw.entry] = 1;
+		if (!ready) {
+			image_end(&worker->image);
+			ready = image_start(&worker->image, engine->session, worker->execution);
+		}
+		if (!ready || !image_advance(&worker->image, failure.witness->crash_event))
+			break;
+		worker->crash = worker->execution->crash;
+		if (worker->crash.lines <= LINES_MAX)
+			explain(&failure);
+	}
+	free(done);
+}
