@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Why recoveries fail. A failing recovery is run again with everything newer than it was, as long as it
- * fails: in the end each store that is still missing must be (delta debugging, Zeller and Hildebrandt,
- * TSE 2002, over the lines that it found old).
+ * Why recoveries fail. A failing recovery is run again with everything newer than it was, as long
+ * as it fails: in the end each store that is still missing must be (delta debugging, Zeller and
+ * Hildebrandt, TSE 2002, over the lines that it found old).
  */
 #include <errno.h>
 #include <poll.h>
@@ -152,8 +152,8 @@ static void add_missing(struct failure *f, const struct history_part *part, uint
 		return;
 	*missing = (struct check_missing){ .stack = stack };
 	if (f->engine->session->options.model == LINES_PX86) {
-		missing->why = history_why_uncertain(history, line, part, f->worker->image.crash,
-						     &flush);
+		missing->why =
+			history_why_uncertain(history, line, part, f->worker->image.crash, &flush);
 		missing->flush = flush == HISTORY_NEVER ? 0 : history->event[flush].stack;
 	}
 	witness->missing++;
@@ -239,11 +239,13 @@ static void note_read(struct failure *f, const struct read_record *record,
 		.store = part == HISTORY_NEVER
 				 ? 0
 				 : f->run.view.history
-					   ->event[f->run.view.history->part[line->first + part].event]
+					   ->event[f->run.view.history->part[line->first + part]
+							   .event]
 					   .stack,
 		.newest = read->version == view_default(&read->versions, true),
 	};
-	memcpy(note->value, content + byte, size < sizeof(note->value) ? size : sizeof(note->value));
+	memcpy(note->value, content + byte,
+	       size < sizeof(note->value) ? size : sizeof(note->value));
 }
 
 /* ---- one failure ---- */
@@ -371,8 +373,9 @@ void explain_failures(struct engine *engine)
 	const struct raw_finding *finding;
 	bool ready = false;
 
-	while (worker && worker->execution->lazy && !worker->driver.command && target_now() < until &&
-	       !target_interrupted() && (finding = next_failure(engine, done))) {
+	while (worker && worker->execution->lazy && !worker->driver.command &&
+	       target_now() < until && !target_interrupted() &&
+	       (finding = next_failure(engine, done))) {
 		struct failure failure = {
 			.engine = engine,
 			.worker = worker,
