@@ -14,6 +14,7 @@
 #include "cli/commands.h"
 #include "drive/image.h"
 #include "drive/listener.h"
+#include "drive/resume.h"
 
 enum { DEFAULT_TIMEOUT = 10 };
 
@@ -54,6 +55,8 @@ static struct check_settings settings_of(const struct options *options)
 		.random = options->random,
 		.crashes = options->crashes ? options->crashes : 1,
 		.stop_on_first = options->stop_on_first,
+		.any_chunk_order = options->any_chunk_order,
+		.resume = options->resume,
 		.memo = !options->no_memo,
 		.progress = !options->quiet && isatty(STDERR_FILENO),
 	};
@@ -139,6 +142,8 @@ static int crash_everywhere(char **words, enum options_command command)
 			print_check_help();
 		return EXIT_NOTHING_FOUND;
 	}
+	if (options.resume && !resume_prepare(options.resume))
+		return EXIT_CANNOT_WORK;
 	status = analysis_prepare(&options, &fd, &session);
 	if (status)
 		return status;

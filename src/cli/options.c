@@ -346,6 +346,20 @@ static const char *set_verifier(struct options *options, const char *value)
 	return add_file(value, options->verifier, &options->verifiers);
 }
 
+static const char *set_chunk_order(struct options *options, const char *value)
+{
+	options->any_chunk_order = strcmp(value, "any") == 0;
+	return options->any_chunk_order || strcmp(value, "ascending") == 0
+		       ? NULL
+		       : "must be ascending or any";
+}
+
+static const char *set_resume(struct options *options, const char *value)
+{
+	options->resume = value;
+	return NULL;
+}
+
 static const char *set_strict(struct options *options, const char *value)
 {
 	(void)value;
@@ -456,6 +470,13 @@ static const struct option {
 	  "recoveries crash as well: up to N crashes, one after the other (default: 1)",
 	  OPTIONS_MODEL },
 	{ "--stop-on-first", NULL, set_stop_on_first, "end with the first recovery that fails",
+	  OPTIONS_MODEL },
+	{ "--chunk-order", "HOW", set_chunk_order,
+	  "stores of more than 8 bytes become persistent in pieces: ascending (default), or any: "
+	  "descending, too",
+	  OPTIONS_MODEL },
+	{ "--resume", "DIR", set_resume,
+	  "keep in DIR what is done, and go on from there: after an interruption, nothing is done twice",
 	  OPTIONS_MODEL },
 	{ "--no-memo", NULL, set_no_memo,
 	  "run every recovery, also those that are known to do the same as an earlier one", CRASH },

@@ -48,6 +48,8 @@ struct options {
 	long random;  /* 0: all */
 	long crashes; /* 0: one */
 	bool stop_on_first;
+	bool any_chunk_order;
+	const char *resume; /* directory, or null */
 };
 
 /*

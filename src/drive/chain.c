@@ -17,7 +17,7 @@ static void *copy(const void *from, size_t size)
 	return memcpy(to, from, size);
 }
 
-struct leaf *leaf_new(const struct execution *execution)
+struct leaf *leaf_new(const struct execution *execution, bool descending)
 {
 	const struct event_log *log = &execution->log;
 	struct history_event *event;
@@ -35,7 +35,8 @@ struct leaf *leaf_new(const struct execution *execution)
 	leaf->read = copy(execution->read, leaf->reads * sizeof(*leaf->read));
 	leaf->reads_before = copy(log->reads, log->events * sizeof(*log->reads));
 	event = copy(log->event, log->events * sizeof(*event));
-	if (!history_build(&leaf->history, event, log->events, copy(log->data, log->bytes), malloc))
+	if (!history_build(&leaf->history, event, log->events, copy(log->data, log->bytes),
+			   descending, malloc))
 		abort();
 	return leaf;
 }
@@ -240,9 +241,12 @@ void chain_apply(const struct chain_state *state, struct execution *execution)
 	struct view_line *line = execution->line + execution->program_lines;
 	uint32_t *index = execution->index + execution->program_index;
 
-	memcpy(line, state->line, state->lines * sizeof(*line));
+	if (state->lines) {
+		memcpy(line, state->line, state->lines * sizeof(*line));
+		memcpy(execution->content, state->content,
+		       state->contents * sizeof(*state->content));
+	}
 	memcpy(index, state->index, (state->mask + 1ul) * sizeof(*index));
-	memcpy(execution->content, state->content, state->contents * sizeof(*state->content));
 	execution->crash = (struct view_crash){
 		.lines = state->lines,
 		.line = line,

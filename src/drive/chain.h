@@ -34,7 +34,7 @@ struct chain_state {
 };
 
 /* Copies what the execution has left in its slot. Null if it has stored nothing. */
-struct leaf *leaf_new(const struct execution *execution);
+struct leaf *leaf_new(const struct execution *execution, bool descending);
 void leaf_free(struct leaf *leaf);
 
 /*

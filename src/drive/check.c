@@ -74,12 +74,16 @@ static bool build_history(struct engine *engine)
 	if (log->full)
 		session_limit(engine->session, UINT32_MAX,
 			      "the program made too many events: the rest was left out");
-	if (!history_build(&all->history, log->event, log->events, log->data, session_allocate)) {
+	if (!history_build(&all->history, log->event, log->events, log->data, engine->descending,
+			   session_allocate)) {
 		fprintf(stderr, "perdure: too many events (%u) to find crash points in\n",
 			log->events);
 		return false;
 	}
-	return choose_crashes(engine) && cross_failure_start(&engine->checker, engine->session);
+	if (!choose_crashes(engine) || !cross_failure_start(&engine->checker, engine->session))
+		return false;
+	resume_load(engine);
+	return true;
 }
 
 /* ---- the loop ---- */
@@ -137,6 +141,11 @@ static void begin_crash(struct engine *engine, struct worker *worker)
 	worker->has_crash = true;
 	worker->cut = false;
 	worker->tasks = worker->given = 0;
+	worker->resumed = resume_is_done(engine, worker->crash_number);
+	if (worker->resumed) {
+		resume_add_tasks(engine, worker);
+		return;
+	}
 	if (settings->exhaustive)
 		count_eagerly(engine, worker);
 	if (settings->random) {
@@ -179,6 +188,7 @@ static int give_work(struct engine *engine, struct worker *worker)
 				worker->chains = next;
 			}
 			engine->check->counts.crash_points_done++;
+			resume_note_done(engine, worker->crash_number);
 			if (worker->cut)
 				session_limit(
 					engine->session, UINT32_MAX,
@@ -196,7 +206,7 @@ static int give_work(struct engine *engine, struct worker *worker)
 			judge_note_changes(worker);
 			begin_crash(engine, worker);
 			if (!worker->tasks)
-				continue; /* chance has chosen other crash points */
+				continue; /* nothing is left to do here */
 		}
 		take_task(engine, worker);
 		worker->execution->crash = worker->crash;
@@ -405,6 +415,22 @@ static void mark_stack(uint8_t **set, uint32_t *room, uint32_t stack)
 
 /* ---- schedules ---- */
 
+/* What was found out about crashes of this history; findings stay. */
+static void end_history(struct engine *engine)
+{
+	cross_failure_end(&engine->checker);
+	resume_end(engine);
+	while (engine->leaves) {
+		struct leaf *next = engine->leaves->next;
+
+		leaf_free(engine->leaves);
+		engine->leaves = next;
+	}
+	if (engine->memo)
+		memo_free(engine->memo);
+	engine->memo = engine->check->settings.memo ? memo_new() : NULL;
+}
+
 /* What the run before has left; findings stay. */
 static void forget_run(struct engine *engine)
 {
@@ -423,16 +449,7 @@ static void forget_run(struct engine *engine)
 	program->world = (struct world){ 0 };
 	program->spare_used = program->inputs = program->listening = 0;
 	program->deadlocked = program->signal = program->signal_stack = 0;
-	cross_failure_end(&engine->checker);
-	while (engine->leaves) {
-		struct leaf *next = engine->leaves->next;
-
-		leaf_free(engine->leaves);
-		engine->leaves = next;
-	}
-	if (engine->memo)
-		memo_free(engine->memo);
-	engine->memo = engine->check->settings.memo ? memo_new() : NULL;
+	end_history(engine);
 }
 
 /* Only what ran before the crash can be read after it. */
@@ -460,9 +477,24 @@ static bool examine(struct engine *engine)
 	note_threads(engine);
 	if (!explore(engine))
 		return false;
+	resume_save(engine);
 	explain_failures(engine);
 	note_reads(engine);
 	return true;
+}
+
+/* --chunk-order any: once more, with the pieces of large stores in the other order. */
+static bool examine_descending(struct engine *engine)
+{
+	bool done;
+
+	if (!engine->check->settings.any_chunk_order || engine->check->budget)
+		return true;
+	end_history(engine);
+	engine->descending = true;
+	done = examine(engine);
+	engine->descending = false;
+	return done;
 }
 
 static void note_schedules(const struct engine *engine)
@@ -503,7 +535,7 @@ static bool check_all(struct engine *engine, int session_fd)
 			break; /* nothing to crash, or no time for it */
 		if (settings->measure)
 			continue;
-		if (!examine(engine))
+		if (!examine(engine) || !examine_descending(engine))
 			return false;
 		check->counts.schedules++;
 		check->counts.schedule_points = settings->points;

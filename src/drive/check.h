@@ -26,10 +26,12 @@ struct check_settings {
 	struct schedules schedules; /* of the program's threads */
 	bool bad_exit[256];
 	bool strict;
-	bool exhaustive;    /* every value that a recovery can read */
-	unsigned crashes;   /* in a chain, at most */
-	uint64_t random;    /* so many of them, chosen by chance; 0: all */
-	bool stop_on_first; /* symptom */
+	bool exhaustive;      /* every value that a recovery can read */
+	unsigned crashes;     /* in a chain, at most */
+	uint64_t random;      /* so many of them, chosen by chance; 0: all */
+	bool stop_on_first;   /* symptom */
+	bool any_chunk_order; /* of the pieces of large stores: descending as well as ascending */
+	const char *resume;   /* directory of what earlier runs have done; null: none */
 	bool memo;
 	bool progress;
 };
@@ -41,7 +43,7 @@ struct check_witness {
 	uint32_t crash_stack;  /* where the program was */
 	uint32_t crash_points; /* of its schedule that were examined */
 	uint32_t schedule;     /* index + 1 of its text; 0: there was no choice */
-	bool latest;
+	bool latest, descending;
 	uint32_t choices;
 	uint8_t taken[VIEW_CHOICES];
 	unsigned further;                      /* crashes in recoveries after that … */

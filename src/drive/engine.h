@@ -12,6 +12,7 @@
 #include "drive/memo.h"
 #include "drive/path.h"
 #include "drive/progress.h"
+#include "drive/resume.h"
 #include "drive/symptoms.h"
 #include "drive/zygotes.h"
 
@@ -37,6 +38,7 @@ struct worker {
 	/* The crash it works on. */
 	uint32_t share_next, share_end; /* crashes that are still to do */
 	bool has_crash, cut;
+	bool resumed; /* only what is known to find something is run */
 	uint32_t crash_number;
 	struct task *task; /* that are still to do */
 	unsigned tasks, task_room;
@@ -55,7 +57,8 @@ struct worker {
 	enum symptom ended_by; /* why we ended it */
 	bool guard;            /* its outcome is known already: this one */
 	uint32_t expected_symptom, expected_reads;
-	bool probe; /* it is not to be judged: only … */
+	uint32_t customs; /* findings of recoveries' own before it */
+	bool probe;       /* it is not to be judged: only … */
 	struct {
 		enum symptom symptom;
 		uint32_t stack;
@@ -71,6 +74,7 @@ struct engine {
 	unsigned workers;
 	struct memo *memo; /* null: off */
 	struct leaf *leaves;
+	struct resume resume;
 	uint32_t *crash; /* events before which it crashes */
 	uint32_t crashes, next_crash;
 	uint32_t share;        /* how many a worker takes at a time */
@@ -78,6 +82,7 @@ struct engine {
 	uint64_t seed;         /* of the last recovery that chose by chance */
 	unsigned runs;         /* of the program */
 	uint32_t schedule;     /* that of the last run, among those of the check; 0: not there */
+	bool descending;       /* pieces of large stores come from the highest one down */
 	bool ready;            /* workers can start recoveries */
 	int nowhere;
 	struct input recorded; /* standard input of the run before the crash … */

@@ -336,7 +336,8 @@ static bool is_explainable(const struct engine *engine, const struct raw_finding
 
 	return finding->kind == KIND_CRASH_SYMPTOM && finding->count && witness &&
 	       witness->crash_number && !witness->further &&
-	       witness->schedule == engine->schedule && !witness->minimal &&
+	       witness->schedule == engine->schedule && witness->descending == engine->descending &&
+	       !witness->minimal &&
 	       (finding->custom < SYMPTOM_HANG || finding->custom == SYMPTOM_DEADLOCK ||
 		finding->custom > SYMPTOM_PROCESSES);
 }

@@ -40,7 +40,7 @@ static void add_alternatives(const struct engine *engine, struct worker *worker,
 		session_limit(engine->session, UINT32_MAX,
 			      "a recovery reads so much that is uncertain that not all of it was "
 			      "varied");
-	if (task->random)
+	if (task->random || worker->resumed)
 		return;
 	for (uint32_t i = task->script_length; i < choices; i++)
 		all += view->options[i] - 1;
@@ -258,6 +258,7 @@ static uint32_t add_witness(const struct judging *judging)
 					      worker->image.crash),
 		.schedule = schedule_of(judging->engine),
 		.latest = judging->task->latest,
+		.descending = judging->engine->descending,
 		.choices = choices < VIEW_CHOICES ? choices : VIEW_CHOICES,
 	};
 	for (const struct chain_state *from = judging->task->from; from; from = from->before)
@@ -442,9 +443,10 @@ static void conclude(struct judging *judging, const struct cross_failure_run *ru
 			engine->session, UINT32_MAX,
 			"some line has more than 256 versions: only the oldest and the newest "
 			"were tried");
-	if (outcome->leaf && judge_stage(task) < engine->check->settings.crashes)
+	if (outcome->leaf && !worker->resumed &&
+	    judge_stage(task) < engine->check->settings.crashes)
 		add_crashes(engine, worker, task, outcome->leaf);
-	if (engine->check->settings.exhaustive)
+	if (engine->check->settings.exhaustive || worker->resumed)
 		return;
 	/* The oldest image is only another one if something was read that it has otherwise. */
 	if (task->latest && !task->script_length &&

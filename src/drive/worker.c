@@ -26,6 +26,7 @@ bool worker_start(struct engine *engine, struct worker *worker, const struct tas
 	if (!image_prepare(&worker->image) || ftruncate(worker->output, 0) < 0 ||
 	    !zygote_say(&worker->zygote, ZYGOTE_FORK, worker->number))
 		return false;
+	worker->customs = engine->session->raw.used[KIND_CUSTOM];
 	worker->phase = WORKER_STARTING;
 	worker->started = worker->looked = worker->idle_since = target_now();
 	worker->cpu_before = 0;
@@ -146,7 +147,7 @@ static struct leaf *keep_leaf(struct engine *engine, const struct worker *worker
 				"themselves");
 		return NULL;
 	}
-	leaf = leaf_new(execution);
+	leaf = leaf_new(execution, engine->descending);
 	if (leaf) {
 		leaf->next = engine->leaves;
 		engine->leaves = leaf;
@@ -184,6 +185,8 @@ static void finish_execution(struct engine *engine, struct worker *worker, int s
 		}
 	} else {
 		engine->check->counts.executions++;
+		if (engine->session->raw.used[KIND_CUSTOM] != worker->customs)
+			resume_note_task(engine, worker);
 		outcome.leaf = keep_leaf(engine, worker);
 		if (!is_function_of_reads(worker))
 			judge_give_up_memo(

@@ -301,12 +301,23 @@ static void *carve(char **memory, size_t size)
 	return result;
 }
 
+static void reverse(struct keyed *list, uint32_t count)
+{
+	for (uint32_t i = 0; i < count / 2; i++) {
+		struct keyed other = list[count - 1 - i];
+
+		list[count - 1 - i] = list[i];
+		list[i] = other;
+	}
+}
+
 /* Cuts the stores into pieces, in the order of their events. */
-static void cut(struct history *h, struct keyed *list)
+static void cut(struct history *h, struct keyed *list, bool descending)
 {
 	for (uint32_t i = 0; i < h->events; i++) {
 		const struct history_event *event = &h->event[i];
 		uint64_t end = event->address + event->size;
+		uint32_t first = h->parts;
 
 		if (event->kind != HISTORY_STORE)
 			continue;
@@ -320,11 +331,13 @@ static void cut(struct history *h, struct keyed *list)
 				.bytes = history_bytes(line, at, piece_end(event, at)),
 			};
 		}
+		if (descending)
+			reverse(list + first, h->parts - first);
 	}
 }
 
 bool history_build(struct history *h, const struct history_event *event, uint32_t events,
-		   const unsigned char *data, void *(*allocate)(size_t size))
+		   const unsigned char *data, bool descending, void *(*allocate)(size_t size))
 {
 	struct settling settling = { .h = h };
 	size_t parts = 0, flushes = 0;
@@ -350,7 +363,7 @@ bool history_build(struct history *h, const struct history_event *event, uint32_
 	spare = carve(&memory, parts * sizeof(*spare));
 	settling.done = carve(&memory, parts * sizeof(*settling.done));
 	settling.waiting = carve(&memory, (parts + flushes) * sizeof(*settling.waiting));
-	cut(h, list);
+	cut(h, list, descending);
 	sort_by_line(list, spare, h->parts);
 	fill_lines(h, list);
 	memset(settling.done, 0, h->lines * sizeof(*settling.done));

@@ -8,7 +8,8 @@
  *   - ordinary ones: those up to some point, in order, because a line is written back as a whole
  *   - non-temporal ones: any
  *
- * where a store larger than 8 bytes is made of 8-byte pieces, from the lowest address up,
+ * where a store larger than 8 bytes is made of 8-byte pieces, from the lowest address up (or, if so
+ * asked for, down),
  *
  * which are the states of Px86 (jaaru.txt §2) as seen from one line; lines are independent.
  *
@@ -94,9 +95,12 @@ static inline uint64_t history_bytes(uint64_t line, uint64_t start, uint64_t end
 	return (to == 64 ? ~0ull : (1ull << to) - 1) & ~((1ull << from) - 1);
 }
 
-/* Builds the history of these events. False if memory could not be had from `allocate`. */
+/*
+ * Builds the history of these events; the pieces of a large store are made in ascending or
+ * descending order. False if memory could not be had from `allocate`.
+ */
 bool history_build(struct history *history, const struct history_event *event, uint32_t events,
-		   const unsigned char *data, void *(*allocate)(size_t size));
+		   const unsigned char *data, bool descending, void *(*allocate)(size_t size));
 
 /* The line at this address; null if nothing was ever stored to it. */
 const struct history_line *history_find(const struct history *history, uint64_t address);

@@ -58,6 +58,31 @@ static uint32_t store_flags(uint32_t detail, uint64_t address, uint64_t size)
 	return flags;
 }
 
+/*
+ * With persistent caches a large store is as many steps as it has pieces of 8 bytes; a very large
+ * one is a few of them.
+ */
+static void log_store(uint32_t flags, uint32_t thread, uint64_t address, uint64_t size,
+		      uint32_t stack)
+{
+	enum { STEPS = 64 };
+	uint64_t end = address + size, step = 8;
+
+	bool whole = !(flags & HISTORY_FOREIGN) || flags & HISTORY_SINGLE;
+
+	if (size > STEPS * step)
+		step = (size / STEPS + 7) & ~7ull;
+	while (address < end) {
+		uint64_t next = address / 8 * 8 + step;
+
+		if (whole || next > end)
+			next = end;
+		log_event(HISTORY_STORE, flags, thread, address, next - address, stack,
+			  (const void *)address);
+		address = next;
+	}
+}
+
 void log_told(const struct perdure_event *event)
 {
 	uint64_t address = event->address, size = event->size;
@@ -66,8 +91,7 @@ void log_told(const struct perdure_event *event)
 	switch (event->kind) {
 	case PERDURE_EVENT_STORE:
 		foreign_stored(address, size);
-		log_event(HISTORY_STORE, store_flags(event->detail, address, size), thread, address,
-			  size, stack, (const void *)address);
+		log_store(store_flags(event->detail, address, size), thread, address, size, stack);
 		break;
 	case PERDURE_EVENT_FLUSH:
 		log_event(event->detail == PERDURE_CLFLUSH ? HISTORY_ORDERED : HISTORY_FLUSH, 0,
@@ -99,8 +123,11 @@ void log_recovery(enum history_kind kind, uint32_t detail, const void *p, uint64
 
 	if (!thread)
 		return;
-	log_event(kind, stores ? store_flags(detail, address, size) : 0, thread->lines.id, address,
-		  size, stack_capture(frame), stores ? p : NULL);
+	if (stores)
+		log_store(store_flags(detail, address, size), thread->lines.id, address, size,
+			  stack_capture(frame));
+	else
+		log_event(kind, 0, thread->lines.id, address, size, stack_capture(frame), NULL);
 	thread_leave();
 }
 

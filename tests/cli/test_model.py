@@ -43,6 +43,32 @@ class Litmus(Interpreted):
                 self.assertEqual({o.strip() for o in machine.outcomes(before, after, 3)}, set(expected))
 
 
+class Settings(Interpreted):
+    def test_order_of_pieces(self):
+        """A store of 16 bytes is two of 8: the lower one first, unless any order is asked for."""
+        program = ("0:w0,16=1 0:w64,16=2 0:f64", "0,1 8,1 64,1 72,1")
+        ascending = {"0 0", "1 0", "1 1"}
+        self.assertEqual(self.outcomes("0:w0,16=1", "0,1 8,1"), ascending)
+        self.assertEqual(self.outcomes("0:w0,16=1", "0,1 8,1", "pool", "--chunk-order", "any"),
+                         ascending | {"0 1"})
+        first = {a + " " + b for a in ascending for b in ("0 0", "2 0", "2 2")}
+        self.assertEqual(self.outcomes(*program), first)
+        self.assertLess(first, self.outcomes(*program, "pool", "--chunk-order", "any"))
+        self.assertIn("ascending or any", self.run_tool("model", "--chunk-order", "down", "x", status=2).stderr)
+
+    def test_persistent_caches(self):
+        """eADR: what has left the store buffer is persistent, in that order, flushed or not."""
+        for before, after, expected in (
+                ("0:w0,8=1 0:w64,8=1", "0,1 64,1", {"0 0", "1 0", "1 1"}),
+                ("0:w0,8=1 0:w64,8=1 0:w0,8=2", "0,1 64,1", {"0 0", "1 0", "1 1", "2 1"}),
+                ("0:w0,16=1", "0,1 8,1", {"0 0", "1 0", "1 1"}),
+                ("0:w60,8=1", "60,1 64,1", {"0 0", "1 0", "1 1"}),
+                ("0:x0=1 0:w64,8=1", "64,1 0,1", {"0 0", "0 1", "1 1"}),
+                ("0:w0,8=1 0:b0 0:s 0:w64,8=1", "64,1 0,1", {"0 0", "0 1", "1 1"})):
+            with self.subTest(before=before):
+                self.assertEqual(self.outcomes(before, after, "pool", "--model", "eadr"), expected)
+
+
 def random_operation(chance, threads):
     thread, kind, value = chance.randrange(threads), chance.random(), chance.randint(1, 6)
     if kind < 0.5:
@@ -136,6 +162,43 @@ int main(int argc, char **argv)
 """
 
 
+# Each recovery takes some time; some fail.
+SLOW = r"""
+#include "pm.h"
+#include <perdure/perdure.h>
+struct pm {
+    _Alignas(64) volatile uint64_t count;
+    struct { _Alignas(64) uint64_t key; } entry[64];
+};
+int main(int argc, char **argv)
+{
+    struct pm *pm = pm_map(argv);
+    for (volatile int i = 0; i < 1000000; i++)
+        ;
+    for (uint64_t i = 0; i < pm->count; i++)
+        if (pm->entry[i].key != i + 1) {
+            if (i == 11)
+                abort();
+            perdure_found("a key is missing");
+        }
+    for (uint64_t i = pm->count; i < 24; i++) {
+        pm->entry[i].key = i + 1;
+        if (i != 5 && i != 11)
+            CLWB(&pm->entry[i]);
+        SFENCE();
+        pm->count = i + 1;
+        PERSIST((void *)&pm->count);
+    }
+    return argc > 2;
+}
+"""
+
+
+def shown(result):
+    return sorted((f["kind"], f["message"], tuple((s["role"], s["line"]) for s in f["sites"]))
+                  for f in result["findings"])
+
+
 class Work(TestCase):
     def setUp(self):
         super().setUp()
@@ -160,6 +223,37 @@ class Work(TestCase):
             result = self.model(1, times, "--jobs", 1)
             self.assertLessEqual(result["stats"]["executions"], times + 3)
             self.assertTrue(result["complete"])
+
+    def test_goes_on_after_an_interruption(self):
+        self.write("slow.c", SLOW)
+        self.compile("-O1", "-I", PROGRAMS, "slow.c", "-o", "slow")
+        whole = self.slow()
+        self.assertTrue(whole["complete"])
+        self.assertEqual({f["kind"] for f in whole["findings"]} - {"missing-flush", "cross-failure-race"},
+                         {"crash-symptom", "custom"})
+        limit, runs, result = 0.2, 0, None
+        while not result or not result["complete"]:
+            limit, runs = limit * 1.2, runs + 1
+            result = self.slow("--resume", "state", "--max-time", "%.1f" % limit)
+        self.assertGreater(runs, 1)
+        self.assertEqual(shown(result), shown(whole))
+        again = self.slow("--resume", "state")
+        self.assertEqual(shown(again), shown(whole))
+        self.assertTrue(again["complete"])
+        self.assertEqual(again["stats"]["crash_points"], whole["stats"]["crash_points"])
+        for name in (self.directory / "state").iterdir():
+            name.write_text("{")
+        self.assertEqual(shown(self.slow("--resume", "state")), shown(whole))
+
+    def test_directory_of_states(self):
+        self.write("file", "")
+        self.assertIn("--resume", self.run_tool("model", "--resume", "none/such", "./commits", status=3).stderr)
+        self.assertIn("--resume", self.run_tool("model", "--resume", "file", "./commits", status=3).stderr)
+
+    def slow(self, *options):
+        self.run_tool("model", "--quiet", "--pm", "pool", "--json", "result.json", *options, "./slow", "pool",
+                      status=1)
+        return self.load()
 
     def test_by_chance(self):
         result = self.model(10, 20, "--random", 7, "--seed", 3)

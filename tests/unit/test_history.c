@@ -37,7 +37,7 @@ static void add(uint8_t kind, uint8_t flags, uint16_t thread, uint64_t address, 
 
 static void build(void)
 {
-	assert_true(history_build(&history, event, events, data, malloc));
+	assert_true(history_build(&history, event, events, data, false, malloc));
 }
 
 /* ---- the machine: the set of contents that may be in memory, for each line ---- */

@@ -40,7 +40,7 @@ static void add(uint8_t kind, uint8_t flags, uint64_t address, uint64_t size, un
 /* A crash at the end; the first `lines` lines are as the history says. */
 static struct view start(bool latest)
 {
-	assert_true(history_build(&history, event, events, data, malloc));
+	assert_true(history_build(&history, event, events, data, false, malloc));
 	crash = (struct view_crash){ .crash = events, .line = line, .index = indices, .mask = 15 };
 	memset(indices, 0, sizeof(indices));
 	memset(state, 0, sizeof(state));
