@@ -115,6 +115,7 @@ void cross_failure_end(struct cross_failure *checker)
 		free(checker->objects);
 	}
 	free(checker->was_read);
+	free(checker->stage_read);
 	free(checker->stack_kind);
 	*checker = (struct cross_failure){ 0 };
 }
@@ -453,6 +454,95 @@ static void judge_commit(struct cross_failure *checker, struct cross_failure_run
 	}
 }
 
+/* ---- stores of recoveries ---- */
+
+/* The store of a crashed recovery that may be missing, newest first; commit stores may be. */
+static const struct history_part *lost_in_stage(const struct cross_failure_run *run,
+						const struct cross_failure_stage *stage,
+						uint64_t line, uint64_t *bytes)
+{
+	const struct history_line *stored = history_find(stage->history, line);
+
+	for (uint32_t i = stored ? stored->parts : 0; i-- > 0;) {
+		const struct history_part *part = &stage->history->part[stored->first + i];
+
+		if (part->event >= stage->crash || part->settled < stage->crash ||
+		    !(part->bytes & *bytes))
+			continue;
+		if (run->view.strict ||
+		    !(stage->history->event[part->event].flags & HISTORY_ATOMIC))
+			return part;
+		*bytes &= ~part->bytes;
+	}
+	return NULL;
+}
+
+static void mark_stage_read(struct cross_failure *checker, uint32_t stack)
+{
+	if (stack / 8 >= checker->stage_reads) {
+		uint32_t wanted = stack / 4 + 64;
+
+		checker->stage_read = realloc(checker->stage_read, wanted);
+		if (!checker->stage_read)
+			abort();
+		memset(checker->stage_read + checker->stage_reads, 0,
+		       wanted - checker->stage_reads);
+		checker->stage_reads = wanted;
+	}
+	checker->stage_read[stack / 8] |= 1 << stack % 8;
+}
+
+/* Stores that never become persistent, and that somebody reads all the same. */
+static void note_stage_reads(struct cross_failure *checker, const struct cross_failure_run *run,
+			     const struct read_record *record)
+{
+	for (unsigned i = 0; i < run->stages; i++) {
+		const struct history *history = run->stage[i].history;
+		const struct history_line *line = history_find(history, record->line);
+
+		for (uint32_t k = 0; line && k < line->parts; k++) {
+			const struct history_part *part = &history->part[line->first + k];
+
+			if (part->settled == HISTORY_NEVER && part->event < run->stage[i].crash &&
+			    part->bytes & record->bytes)
+				mark_stage_read(checker, history->event[part->event].stack);
+		}
+	}
+}
+
+/* What the program has stored was judged after the first crash; here it is about recoveries. */
+static void judge_stages(struct cross_failure *checker, const struct cross_failure_run *run,
+			 const struct read_record *record, const struct view_read *read,
+			 found_fn found, void *context)
+{
+	const struct executions *all = &checker->session->executions;
+	uint64_t bytes = read->varies & record->bytes &
+			 ~volatile_bytes(checker->session, record->line) &
+			 ~bytes_of_ranges(all->commit, all->commits, record->line) &
+			 ~bytes_of_ranges(all->checksum, all->checksums, record->line);
+
+	note_stage_reads(checker, run, record);
+	for (unsigned i = 0; i < run->stages && bytes; i++) {
+		const struct history *history = run->stage[i].history;
+		const struct history_part *part =
+			lost_in_stage(run, &run->stage[i], record->line, &bytes);
+		struct raw_finding finding = { .kind = KIND_CROSS_FAILURE_RACE,
+					       .stack = record->stack };
+		uint32_t flush;
+
+		if (!part)
+			continue;
+		first_bytes(part->bytes & record->bytes, record->line, &finding);
+		finding.other = history->event[part->event].stack;
+		finding.thread = history->event[part->event].thread;
+		finding.why = history_why_uncertain(history, record->line, part,
+						    run->stage[i].crash, &flush);
+		finding.flush = flush == HISTORY_NEVER ? 0 : history->event[flush].stack;
+		found(context, &finding);
+		return;
+	}
+}
+
 void cross_failure_judge(struct cross_failure *checker, struct cross_failure_run *run,
 			 const struct read_record *record, found_fn found, void *context)
 {
@@ -463,8 +553,11 @@ void cross_failure_judge(struct cross_failure *checker, struct cross_failure_run
 	if (record->flags & READ_OUTSIDE)
 		return;
 	cross_failure_value(run, record, &read);
-	if (run->chained) {
+	if (run->stages) {
 		run->read_something |= read.line != NULL;
+		if (checker->judges && read.line && !(record->flags & READ_UNJUDGED) &&
+		    !is_library(checker, record->stack))
+			judge_stages(checker, run, record, &read, found, context);
 		return;
 	}
 	if (read.line) {

@@ -15,7 +15,9 @@ struct cross_failure {
 	uint8_t *was_read; /* one bit an event: a recovery could have read this store */
 	bool judges;       /* otherwise it only counts what is read */
 	struct cross_failure_objects *objects;
-	uint8_t *stack_kind; /* what is known of call stacks */
+	uint8_t *stage_read;  /* one bit a call stack: a store of a recovery there was read … */
+	uint32_t stage_reads; /* … in so many bytes */
+	uint8_t *stack_kind;  /* what is known of call stacks */
 	uint32_t stack_kinds;
 };
 
@@ -25,7 +27,7 @@ struct cross_failure_protected {
 	uint64_t start, end;
 };
 
-enum { CROSS_FAILURE_EVENTS = 16 };
+enum { CROSS_FAILURE_EVENTS = 16, CROSS_FAILURE_STAGES = 4 };
 
 /* One recovery. */
 struct cross_failure_run {
@@ -34,7 +36,13 @@ struct cross_failure_run {
 	const void *image;
 	const struct cross_failure_protected *protected;
 	uint32_t protecteds;
-	bool chained; /* after more than one crash: only values are known, nothing is judged */
+	/* Recoveries that have crashed as well, the last one first, and before which of their
+	 * events. */
+	struct cross_failure_stage {
+		const struct history *history;
+		uint32_t crash;
+	} stage[CROSS_FAILURE_STAGES];
+	unsigned stages;
 	/* Results. */
 	bool read_something; /* that was stored before the crash */
 	/* Events of stores that might be missing and were read, newest last; and those that were.

@@ -399,18 +399,18 @@ static bool prepare(struct engine *engine, int session_fd)
 	return true;
 }
 
-static void mark_stack(uint8_t **set, uint32_t *room, uint32_t stack)
+void check_mark_read(struct check *check, uint32_t stack)
 {
-	if (stack / 8 >= *room) {
+	if (stack / 8 >= check->read_room) {
 		uint32_t wanted = stack / 4 + 64;
 
-		*set = realloc(*set, wanted);
-		if (!*set)
+		check->read = realloc(check->read, wanted);
+		if (!check->read)
 			abort();
-		memset(*set + *room, 0, wanted - *room);
-		*room = wanted;
+		memset(check->read + check->read_room, 0, wanted - check->read_room);
+		check->read_room = wanted;
 	}
-	(*set)[stack / 8] |= 1 << stack % 8;
+	check->read[stack / 8] |= 1 << stack % 8;
 }
 
 /* ---- schedules ---- */
@@ -464,7 +464,7 @@ static void note_reads(struct engine *engine)
 
 		if (history->part[i].settled == HISTORY_NEVER &&
 		    was_read[event / 8] >> event % 8 & 1)
-			mark_stack(&check->read, &check->read_room, history->event[event].stack);
+			check_mark_read(check, history->event[event].stack);
 	}
 	check->follows_reads = true;
 }
@@ -479,6 +479,7 @@ static bool examine(struct engine *engine)
 		return false;
 	resume_save(engine);
 	explain_failures(engine);
+	lost_report(engine);
 	note_reads(engine);
 	return true;
 }

@@ -74,6 +74,8 @@ struct engine {
 	unsigned workers;
 	struct memo *memo; /* null: off */
 	struct leaf *leaves;
+	struct raw_finding *lost; /* stores of recoveries that never became persistent */
+	uint32_t losts;
 	struct resume resume;
 	uint32_t *crash; /* events before which it crashes */
 	uint32_t crashes, next_crash;
@@ -90,6 +92,11 @@ struct engine {
 	double started;
 	struct progress progress;
 };
+
+/* ---- check.c ---- */
+
+/* A recovery could have read a store made there. */
+void check_mark_read(struct check *check, uint32_t stack);
 
 /* ---- program.c ---- */
 
@@ -126,6 +133,13 @@ const struct path *judge_known(struct engine *engine, struct worker *worker,
 void judge_program(struct engine *engine);
 void judge_give_up_memo(struct engine *engine, const char *why);
 void judge_add_task(const struct engine *engine, struct worker *worker, const struct task *task);
+
+/* ---- lost.c ---- */
+
+/* What this recovery has lost. */
+void lost_note(struct engine *engine, const struct leaf *leaf);
+/* It is known now what was read by later ones. */
+void lost_report(struct engine *engine);
 
 /* ---- explain.c ---- */
 

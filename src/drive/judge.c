@@ -101,8 +101,11 @@ void judge_start_view(struct engine *engine, struct worker *worker, const struct
 		.image = &worker->image,
 		.protected = worker->image.protected,
 		.protecteds = worker->image.protecteds,
-		.chained = task->from != NULL,
 	};
+	for (const struct chain_state *from = task->from; from; from = from->before)
+		if (from->leaf)
+			run->stage[run->stages++] =
+				(struct cross_failure_stage){ &from->leaf->history, from->crash };
 }
 
 /* ---- crashes inside of a recovery ---- */
@@ -309,17 +312,19 @@ static bool is_better(const struct judging *judging, const struct raw_finding *k
 	       judging->worker->crash_number + 1 < witness->crash_number;
 }
 
-static void explain_store(const struct judging *judging, uint32_t lost, struct raw_finding *known)
+static void explain_store(const struct judging *judging, const struct raw_finding *finding,
+			  struct raw_finding *known)
 {
 	const struct history *history = &judging->engine->session->executions.history;
 	uint32_t flush;
 
-	known->why = known->flush = 0;
-	if (!lost || judging->engine->session->options.model == LINES_EADR)
+	known->why = finding->why;
+	known->flush = finding->flush;
+	if (!finding->lost || judging->engine->session->options.model == LINES_EADR)
 		return;
 	known->why = history_why_uncertain(history, known->address & -(uint64_t)HISTORY_LINE_SIZE,
-					   &history->part[lost - 1], judging->worker->image.crash,
-					   &flush);
+					   &history->part[finding->lost - 1],
+					   judging->worker->image.crash, &flush);
 	known->flush = flush == HISTORY_NEVER ? 0 : history->event[flush].stack;
 }
 
@@ -335,7 +340,7 @@ static void found(void *context, const struct raw_finding *finding)
 	known->size = finding->size;
 	known->part = finding->part;
 	known->commit = finding->commit;
-	explain_store(judging, finding->lost, known);
+	explain_store(judging, finding, known);
 	memcpy(known->suspect, finding->suspect, sizeof(known->suspect));
 	known->witness = add_witness(judging);
 }

@@ -208,14 +208,14 @@ static void read_tasks(struct resume *resume, const json_t *list)
 	const json_t *entry, *number;
 	size_t index, at;
 
-	json_array_foreach(list, index, entry) {
+	json_array_foreach(list, index, entry)
+	{
 		const json_t *script = json_object_get(entry, "choices");
 		uint8_t choice[VIEW_CHOICES];
 
 		if (json_array_size(script) > VIEW_CHOICES)
 			continue;
-		json_array_foreach(script, at, number)
-			choice[at] = json_integer_value(number);
+		json_array_foreach(script, at, number) choice[at] = json_integer_value(number);
 		add_task(resume, json_integer_value(json_object_get(entry, "crash")),
 			 json_is_true(json_object_get(entry, "latest")),
 			 json_integer_value(json_object_get(entry, "random")), choice,
@@ -252,8 +252,8 @@ void resume_load(struct engine *engine)
 	if (!directory)
 		return;
 	resume->done = calloc(engine->crashes / 8 + 1, 1);
-	if (!resume->done || asprintf(&resume->path, "%s/%016lx.json", directory,
-				      identify(engine)) < 0)
+	if (!resume->done ||
+	    asprintf(&resume->path, "%s/%016lx.json", directory, identify(engine)) < 0)
 		abort();
 	if (access(resume->path, F_OK) < 0)
 		return;
@@ -284,15 +284,14 @@ static json_t *tasks_json(const struct engine *engine, uint8_t *done)
 	json_t *list = json_array();
 
 	for (uint32_t i = 0; i < resume->tasks; i++)
-		json_array_append_new(list, task_json(resume->task[i].crash, resume->task[i].latest,
-						      resume->task[i].random,
-						      resume->task[i].script,
-						      resume->task[i].script_length));
+		json_array_append_new(list,
+				      task_json(resume->task[i].crash, resume->task[i].latest,
+						resume->task[i].random, resume->task[i].script,
+						resume->task[i].script_length));
 	for (uint32_t i = 1; i <= raw->entries; i++) {
 		const struct check_witness *witness =
-			raw->entry[i].witness
-				? &engine->check->witness[raw->entry[i].witness - 1]
-				: NULL;
+			raw->entry[i].witness ? &engine->check->witness[raw->entry[i].witness - 1]
+					      : NULL;
 		uint32_t crash = witness ? witness->crash_number - 1 : 0;
 
 		if (!witness || !witness->crash_number || witness->schedule != engine->schedule ||

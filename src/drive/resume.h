@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Explorations that go on where an earlier one ended: --resume DIR. A file for each history says which
- * crash points are done, and which of their recoveries must run once more for what they found.
+ * Explorations that go on where an earlier one ended: --resume DIR. A file for each history says
+ * which crash points are done, and which of their recoveries must run once more for what they
+ * found.
  */
 #ifndef DRIVE_RESUME_H
 #define DRIVE_RESUME_H

@@ -151,6 +151,7 @@ static struct leaf *keep_leaf(struct engine *engine, const struct worker *worker
 	if (leaf) {
 		leaf->next = engine->leaves;
 		engine->leaves = leaf;
+		lost_note(engine, leaf);
 	}
 	return leaf;
 }

@@ -491,6 +491,7 @@ void view_read(struct view *view, uint64_t address, uint64_t bytes, const unsign
 		compare(view, state, read, bytes, certain, &a);
 	read->open = a.open;
 	read->commit = a.open & ~a.plain;
+	read->varies = a.differs;
 	read->differs = a.differs & a.plain;
 	read->store = a.store;
 	read->before = state->chosen;

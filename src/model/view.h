@@ -91,6 +91,7 @@ struct view_read {
 	struct history_versions versions;
 	uint64_t open;   /* bytes that could come from more than one store */
 	uint64_t commit; /* of these: only from commit stores */
+	uint64_t varies; /* bytes that could have more than one value */
 	bool differs; /* the possibilities of some of `open` but not `commit` have other values */
 	bool chosen;  /* memory must be changed to hold `version` */
 	uint32_t version, before;

@@ -57,6 +57,8 @@ static void fill_in(struct finding *f, const struct raw_finding *raw, const stru
 		symbols_resolve(session, f->witness->lost[0].flush, &f->flush);
 	if (f->witness) {
 		symbols_resolve(session, f->witness->crash_stack, &f->crash);
+		for (unsigned i = 0; i < f->witness->further; i++)
+			symbols_resolve(session, f->witness->further_stack[i], &f->further[i]);
 		for (uint32_t i = 1; i < f->witness->deadlocked; i++, f->waits++)
 			add_site(f, session, f->witness->deadlock[i]);
 	}

@@ -32,6 +32,7 @@ static inline const struct frame_info *site_shown(const struct site *site)
 	return site->frames ? &site->frame[site->shown] : NULL;
 }
 
+enum { FINDING_CRASHES = 4 };
 enum { FINDING_SITES = 10 + EXECUTION_DEADLOCKED }; /* as many as CHECK_MISSING, and others */
 
 struct check;
@@ -62,6 +63,8 @@ struct finding {
 	bool weak;          /* says less than others of its kind: ranks behind them */
 	const struct check_witness *witness; /* the crash that showed it; null: none was needed */
 	struct site crash;                   /* where the program was then */
+	struct site
+		further[FINDING_CRASHES]; /* where recoveries were when they crashed, last first */
 	struct site flush; /* what writes the lost store back, without success; or empty */
 };
 

@@ -104,17 +104,22 @@ static json_t *reads_json(const struct check_witness *witness, const struct chec
 
 static json_t *witness_json(const struct finding *f, const struct check *check)
 {
-	json_t *choices;
+	json_t *choices, *further;
 
 	if (!f->witness)
 		return json_null();
 	choices = json_array();
+	further = json_array();
+	for (unsigned i = f->witness->further; i-- > 0;)
+		json_array_append_new(further,
+				      place_json(check->session, f->witness->further_stack[i]));
 	for (uint32_t i = 0; i < f->witness->choices; i++)
 		json_array_append_new(choices, json_integer(f->witness->taken[i]));
 	return json_pack(
-		"{s:s, s:o, s:b, s:o, s:o, s:o}", "image", f->witness->latest ? "latest" : "oldest",
-		"choices", choices, "minimal", f->witness->minimal, "reads",
-		reads_json(f->witness, check), "output", json_text(f->witness->output), "schedule",
+		"{s:s, s:o, s:o, s:b, s:o, s:o, s:o}", "image",
+		f->witness->latest ? "latest" : "oldest", "choices", choices, "further_crashes",
+		further, "minimal", f->witness->minimal, "reads", reads_json(f->witness, check),
+		"output", json_text(f->witness->output), "schedule",
 		json_text(f->witness->schedule ? check->schedule[f->witness->schedule - 1] : NULL));
 }
 

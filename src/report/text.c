@@ -186,6 +186,17 @@ static void print_crash_point(FILE *out, const struct finding *f)
 		}
 	}
 	fprintf(out, ", with the %s values\n", witness->latest ? "newest" : "oldest");
+	for (unsigned i = witness->further; i-- > 0;) {
+		const struct frame_info *frame = site_shown(&f->further[i]);
+
+		fprintf(out, "  then a crash in recovery");
+		if (frame) {
+			fprintf(out, ", in %s (", frame->function);
+			print_place(out, frame);
+			fputc(')', out);
+		}
+		fputc('\n', out);
+	}
 }
 
 static void print_witness(FILE *out, const struct result *result, const struct finding *f)
