@@ -224,12 +224,20 @@ static void call_place(struct frame_info *frame, Dwarf_Die *unit, Dwarf_Die *inl
 
 static void line_place(struct frame_info *frame, Dwarf_Die *unit, Dwarf_Addr address)
 {
+	enum { BACK = 64 };
 	Dwarf_Line *line = dwarf_getsrc_die(unit, address);
 	int number = 0, column = 0;
 
 	if (!line)
 		return;
 	dwarf_lineno(line, &number);
+	/* Instructions that belong to no line stand behind some that do. */
+	for (unsigned i = 1; !number && i < BACK; i++) {
+		Dwarf_Line *before = dwarf_getsrc_die(unit, address - i);
+
+		if (before && dwarf_lineno(before, &number) == 0 && number)
+			line = before;
+	}
 	dwarf_linecol(line, &column);
 	set_file(frame, unit, dwarf_linesrc(line, NULL, NULL));
 	frame->line = number;
