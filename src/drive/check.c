@@ -16,6 +16,7 @@
 #include "drive/engine.h"
 
 enum { TICK_MS = 20, SPARES = 128, GUARD_LEAST = 20, GUARD_EVERY = 100, SHARE_MAX = 100 };
+enum { MEMO_READS = 16 << 20 }; /* about 1 GB */
 
 static void use_all_descriptors(void)
 {
@@ -428,7 +429,7 @@ static void end_history(struct engine *engine)
 	}
 	if (engine->memo)
 		memo_free(engine->memo);
-	engine->memo = engine->check->settings.memo ? memo_new() : NULL;
+	engine->memo = engine->check->settings.memo ? memo_new(MEMO_READS) : NULL;
 }
 
 /* What the run before has left; findings stay. */
@@ -574,7 +575,7 @@ bool check_run(struct check *check, int session_fd)
 	struct engine engine = {
 		.check = check,
 		.session = check->session,
-		.memo = check->settings.memo ? memo_new() : NULL,
+		.memo = check->settings.memo ? memo_new(MEMO_READS) : NULL,
 		.started = target_now(),
 	};
 	bool done;

@@ -18,7 +18,7 @@ struct edge {
 
 struct memo {
 	struct node *node; /* node 0 is never used, 1 is the root */
-	uint32_t nodes, nodes_room;
+	uint32_t nodes, nodes_room, nodes_most;
 	struct edge *edge; /* hash table */
 	uint32_t edges, edges_mask;
 	struct outcome *outcome;
@@ -36,7 +36,7 @@ static void *grow(void *list, uint32_t used, uint32_t *room, size_t size)
 	return list;
 }
 
-struct memo *memo_new(void)
+struct memo *memo_new(uint32_t most)
 {
 	struct memo *memo = calloc(1, sizeof(*memo));
 
@@ -47,6 +47,7 @@ struct memo *memo_new(void)
 	if (!memo->edge)
 		abort();
 	memo->nodes = 1;
+	memo->nodes_most = most;
 	return memo;
 }
 
@@ -154,10 +155,14 @@ bool memo_add(struct memo *memo, const struct read_record *read, uint32_t reads,
 	      const struct outcome *outcome)
 {
 	uint32_t node = memo_root(memo), previous = 0;
+	bool known = false;
 
 	for (uint32_t i = 0; i <= reads; i++) {
 		const struct read_record *next = i < reads ? &read[i] : NULL;
 
+		if (!node && (!previous || known) && memo->nodes + (reads - i) >= memo->nodes_most)
+			return true;
+		known = node != 0;
 		if (!node) {
 			node = add_node(memo, next, next ? 0 : add_outcome(memo, outcome));
 			if (previous)

@@ -27,7 +27,8 @@ struct outcome {
 
 struct memo;
 
-struct memo *memo_new(void);
+/* For at most so many reads; what comes then is not kept. */
+struct memo *memo_new(uint32_t most);
 void memo_free(struct memo *memo);
 
 /* The first node. 0 if nothing is known yet. */

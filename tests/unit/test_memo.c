@@ -32,7 +32,7 @@ static void knows_what_it_was_told(void **state)
 	struct read_record b[] = { record(64, 1), record(128, 3), record(192, 4) };
 	struct read_record c[] = { record(64, 5) };
 	struct outcome fine = { 0 }, bad = { .symptom = 11, .output = "words" };
-	struct memo *memo = memo_new();
+	struct memo *memo = memo_new(1000);
 
 	(void)state;
 	assert_int_equal(memo_root(memo), 0);
@@ -49,12 +49,28 @@ static void knows_what_it_was_told(void **state)
 	memo_free(memo);
 }
 
+static void keeps_no_more_than_it_may(void **state)
+{
+	struct read_record a[] = { record(64, 1), record(128, 2) };
+	struct read_record b[] = { record(64, 1), record(128, 3), record(192, 4) };
+	struct outcome fine = { 0 };
+	struct memo *memo = memo_new(5);
+
+	(void)state;
+	assert_true(memo_add(memo, a, 2, &fine));
+	assert_true(memo_add(memo, b, 3, &fine));
+	assert_non_null(look_up(memo, (uint64_t[]){ 1, 2 }));
+	assert_null(look_up(memo, (uint64_t[]){ 1, 3, 4 }));
+	assert_true(memo_add(memo, a, 2, &fine));
+	memo_free(memo);
+}
+
 static void contradictions(void **state)
 {
 	struct read_record a[] = { record(64, 1), record(128, 2) };
 	struct read_record elsewhere[] = { record(64, 1), record(192, 2) };
 	struct outcome fine = { 0 }, bad = { .symptom = 11 };
-	struct memo *memo = memo_new();
+	struct memo *memo = memo_new(1000);
 
 	(void)state;
 	assert_true(memo_add(memo, a, 2, &fine));
@@ -66,7 +82,7 @@ static void contradictions(void **state)
 
 static void many_values(void **state)
 {
-	struct memo *memo = memo_new();
+	struct memo *memo = memo_new(1 << 20);
 
 	(void)state;
 	for (uint64_t i = 0; i < 20000; i++) {
@@ -113,6 +129,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(knows_what_it_was_told),
+		cmocka_unit_test(keeps_no_more_than_it_may),
 		cmocka_unit_test(contradictions),
 		cmocka_unit_test(many_values),
 		cmocka_unit_test(positions_of_lines),
