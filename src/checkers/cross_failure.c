@@ -115,6 +115,7 @@ void cross_failure_end(struct cross_failure *checker)
 		free(checker->objects);
 	}
 	free(checker->was_read);
+	torn_free(checker->torn);
 	free(checker->stage_read);
 	free(checker->stack_kind);
 	*checker = (struct cross_failure){ 0 };
@@ -543,6 +544,75 @@ static void judge_stages(struct cross_failure *checker, const struct cross_failu
 	}
 }
 
+/* ---- torn stores ---- */
+
+static void report_torn(struct cross_failure *checker, const struct cross_failure_run *run,
+			const struct read_record *record, uint32_t number, uint64_t bytes,
+			found_fn found, void *context)
+{
+	const struct history_part *part = &run->view.history->part[number];
+	const struct history_event *store = &run->view.history->event[part->event];
+	const struct executions *all = &checker->session->executions;
+	uint64_t read = part->bytes & bytes;
+	bool benign = record->flags >> READ_VERIFICATION_SHIFT ||
+		      !(read & ~bytes_of_ranges(all->checksum, all->checksums, record->line));
+	struct raw_finding finding = {
+		.kind = KIND_TORN_STORE,
+		.stack = record->stack,
+		.other = store->stack,
+		.thread = store->thread,
+		.custom = benign ? RAW_TORN_BENIGN : RAW_TORN,
+		.part = store->size == 1,
+	};
+
+	if (!store->stack || !torn_is_new(checker->torn, record->stack, store->stack, benign))
+		return;
+	first_bytes(read, record->line, &finding);
+	finding.within = finding.address - store->address;
+	finding.place = store->place;
+	found(context, &finding);
+}
+
+static void judge_torn(struct cross_failure *checker, const struct cross_failure_run *run,
+		       const struct read_record *record, const struct view_writers *possible,
+		       found_fn found, void *context)
+{
+	const struct executions *all = &checker->session->executions;
+	uint64_t judged = record->bytes & ~volatile_bytes(checker->session, record->line);
+	bool verified = record->flags >> READ_VERIFICATION_SHIFT;
+
+	if (!run->view.strict)
+		judged &= ~bytes_of_ranges(all->commit, all->commits, record->line);
+	if (!checker->judges || (record->flags & READ_UNJUDGED && !verified) ||
+	    is_library(checker, record->stack))
+		judged = 0;
+	for (uint32_t i = 0; judged && i < possible->count; i++)
+		if (run->view.history->part[possible->part[i]].bytes & judged &&
+		    torn_is_race(checker->torn, record->line, possible->part[i],
+				 run->view.crash->crash))
+			report_torn(checker, run, record, possible->part[i], judged, found,
+				    context);
+}
+
+static void note_torn(struct cross_failure *checker, const struct read_record *record,
+		      const struct view_writers *read)
+{
+	for (uint32_t i = 0; i < read->count; i++)
+		torn_note_read(checker->torn, record->line, read->part[i]);
+}
+
+void cross_failure_judge_torn(struct cross_failure *checker, struct cross_failure_run *run,
+			      const struct read_record *record, found_fn found, void *context)
+{
+	struct view_writers writers;
+
+	if (!checker->torn || record->flags & READ_OUTSIDE || run->stages)
+		return;
+	view_writers(&run->view, record->line, record->bytes, false, &writers);
+	judge_torn(checker, run, record, &writers, found, context);
+	note_torn(checker, record, &writers);
+}
+
 void cross_failure_judge(struct cross_failure *checker, struct cross_failure_run *run,
 			 const struct read_record *record, found_fn found, void *context)
 {
@@ -552,7 +622,18 @@ void cross_failure_judge(struct cross_failure *checker, struct cross_failure_run
 
 	if (record->flags & READ_OUTSIDE)
 		return;
-	cross_failure_value(run, record, &read);
+	if (checker->torn && !run->stages) {
+		struct view_writers writers;
+
+		view_writers(&run->view, record->line, record->bytes, false, &writers);
+		judge_torn(checker, run, record, &writers, found, context);
+		cross_failure_value(run, record, &read);
+		if (read.line)
+			view_writers(&run->view, record->line, record->bytes, true, &writers);
+		note_torn(checker, record, &writers);
+	} else {
+		cross_failure_value(run, record, &read);
+	}
 	if (run->stages) {
 		run->read_something |= read.line != NULL;
 		if (checker->judges && read.line && !(record->flags & READ_UNJUDGED) &&

@@ -8,12 +8,14 @@
 #define CHECKERS_CROSS_FAILURE_H
 
 #include "checkers/checkers.h"
+#include "checkers/torn.h"
 
 /* What is the same for all recoveries. */
 struct cross_failure {
 	struct session *session;
 	uint8_t *was_read; /* one bit an event: a recovery could have read this store */
 	bool judges;       /* otherwise it only counts what is read */
+	struct torn *torn; /* null: torn stores are not looked for */
 	struct cross_failure_objects *objects;
 	uint8_t *stage_read;  /* one bit a call stack: a store of a recovery there was read … */
 	uint32_t stage_reads; /* … in so many bytes */
@@ -55,6 +57,12 @@ struct cross_failure_run {
 		uint32_t event, before;
 	} observed[VIEW_COMMITS];
 };
+
+/* A read of something certain that needs no other judgement than that of its stores' tearing. */
+void cross_failure_judge_torn(struct cross_failure *checker, struct cross_failure_run *run,
+			      const struct read_record *record,
+			      void (*found)(void *context, const struct raw_finding *finding),
+			      void *context);
 
 void cross_failure_end(struct cross_failure *checker);
 bool cross_failure_start(struct cross_failure *checker, struct session *session);

@@ -55,6 +55,7 @@ static struct check_settings settings_of(const struct options *options)
 		.random = options->random,
 		.crashes = options->crashes ? options->crashes : 1,
 		.stop_on_first = options->stop_on_first,
+		.no_prefix = options->no_prefix,
 		.any_chunk_order = options->any_chunk_order,
 		.resume = options->resume,
 		.memo = !options->no_memo,

@@ -374,6 +374,12 @@ static const char *set_volatile(struct options *options, const char *value)
 								       : "must be atomic or plain";
 }
 
+static const char *set_prefix(struct options *options, const char *value)
+{
+	options->no_prefix = strcmp(value, "off") == 0;
+	return options->no_prefix || strcmp(value, "on") == 0 ? NULL : "must be on or off";
+}
+
 static const char *set_keep(struct options *options, const char *value)
 {
 	(void)value;
@@ -461,6 +467,10 @@ static const struct option {
 	{ "--verifier", "FUNC", set_verifier,
 	  "a function that validates data before a recovery uses it, such as by a checksum; may be "
 	  "repeated",
+	  CRASH },
+	{ "--prefix", "HOW", set_prefix,
+	  "torn stores are looked for in all runs that look the same to a recovery (on, default), or "
+	  "only in the one that was (off)",
 	  CRASH },
 	{ "--keep", NULL, set_keep, "leave PM files as the run before the crash left them", CRASH },
 	{ "--random", "N", set_random,

@@ -42,7 +42,7 @@ struct options {
 	long jobs, max_crash_points; /* 0: as many as there are cores, all */
 	struct schedules schedules;
 	bool bad_exit[256];
-	bool strict, plain_volatile, keep, no_memo;
+	bool strict, plain_volatile, keep, no_memo, no_prefix;
 
 	/* model */
 	long random;  /* 0: all */

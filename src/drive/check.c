@@ -66,6 +66,18 @@ static bool choose_crashes(struct engine *engine)
 	return true;
 }
 
+static void start_torn(struct engine *engine)
+{
+	const struct session_options *options = &engine->session->options;
+	struct torn_settings settings = {
+		.prefix = !engine->check->settings.no_prefix,
+		.eadr = options->model == LINES_EADR,
+	};
+
+	if (options->enabled & 1u << KIND_TORN_STORE && !engine->session->executions.causality_lost)
+		engine->checker.torn = torn_new(engine->session, &settings);
+}
+
 static bool build_history(struct engine *engine)
 {
 	struct executions *all = &engine->session->executions;
@@ -83,6 +95,7 @@ static bool build_history(struct engine *engine)
 	}
 	if (!choose_crashes(engine) || !cross_failure_start(&engine->checker, engine->session))
 		return false;
+	start_torn(engine);
 	resume_load(engine);
 	return true;
 }

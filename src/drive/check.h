@@ -30,6 +30,7 @@ struct check_settings {
 	unsigned crashes;     /* in a chain, at most */
 	uint64_t random;      /* so many of them, chosen by chance; 0: all */
 	bool stop_on_first;   /* symptom */
+	bool no_prefix;       /* torn stores: only what was not persistent at the crash itself */
 	bool any_chunk_order; /* of the pieces of large stores: descending as well as ascending */
 	const char *resume;   /* directory of what earlier runs have done; null: none */
 	bool memo;

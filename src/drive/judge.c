@@ -339,6 +339,7 @@ static void found(void *context, const struct raw_finding *finding)
 	known->address = finding->address;
 	known->size = finding->size;
 	known->part = finding->part;
+	known->within = finding->within;
 	known->commit = finding->commit;
 	explain_store(judging, finding, known);
 	memcpy(known->suspect, finding->suspect, sizeof(known->suspect));
@@ -475,6 +476,8 @@ void judge(struct engine *engine, struct worker *worker, const struct task *task
 	bool read_something = false;
 
 	judge_start_view(engine, worker, task, &run);
+	if (engine->checker.torn)
+		torn_begin(engine->checker.torn);
 	for (uint32_t i = 0; i < reads; i++)
 		read_something |= judge_read(&judging, &run, &read[i]);
 	conclude(&judging, &run, outcome, read_something);
@@ -569,10 +572,18 @@ static void judge_path(struct engine *engine, struct worker *worker, const struc
 	if (engine->session->executions.commits)
 		from = 0;
 	judge_start_view(engine, worker, task, &run);
-	for (uint32_t i = 0; i < count && position[i] < from; i++)
-		path->read_something |= judge_read(&judging, &run, &path->step[position[i]].read);
-	for (uint32_t i = from; i < path->length; i++)
-		path->read_something |= judge_read(&judging, &run, &path->step[i].read);
+	if (engine->checker.torn)
+		torn_begin(engine->checker.torn);
+	for (uint32_t i = 0, next = 0; i < path->length; i++) {
+		const struct read_record *read = &path->step[i].read;
+		bool changed = next < count && position[next] == i;
+
+		next += changed;
+		if (changed || i >= from)
+			path->read_something |= judge_read(&judging, &run, read);
+		else if (engine->checker.torn)
+			cross_failure_judge_torn(&engine->checker, &run, read, found, &judging);
+	}
 	conclude(&judging, &run, path->outcome, path->read_something);
 }
 

@@ -81,6 +81,8 @@ static void drain(unsigned count)
 			break;
 		case ORDINARY_STORE:
 			put_there(entry);
+			if (causality_on)
+				causality_release(entry->address);
 			break;
 		case FLUSH:
 			hook_commit_flush(entry->address, entry->descriptor, entry->stack);

@@ -350,8 +350,10 @@ void fiber_main(void)
 	__perdure_inline.fibers = 1;
 	runtime_thread.stack_low = (uintptr_t)fiber->stack_low;
 	runtime_thread.stack_high = (uintptr_t)fiber->stack_high;
+	causality_acquire(fiber);
 	fiber_raise_signals();
 	fiber_run_until_exit(fiber, call_function);
+	causality_release(&fiber->result);
 	end_thread(fiber);
 	fiber->state = FIBER_DONE;
 	live--;

@@ -165,6 +165,25 @@ HIDDEN void waits_forget(void);
 HIDDEN void fibers_expire(void);
 extern HIDDEN uint64_t fibers_next_deadline;
 
+/* ---- causality.c: who knows of what ---- */
+
+extern HIDDEN bool causality_on;
+
+/* From the second thread on, in the run before the crash. */
+HIDDEN void causality_start(void);
+/* What was released with this object, the running thread knows; or the other way round; or both. */
+HIDDEN void causality_acquire(const void *p);
+HIDDEN void causality_release(const void *p);
+HIDDEN void causality_synchronise(const void *p);
+/* Before an atomic or volatile access; p is null for assembly that locks something. */
+HIDDEN void causality_access(const void *p, uint32_t descriptor, bool buffered);
+/* A store with this descriptor is visible now. */
+HIDDEN void causality_stored(uint32_t thread, const void *p, uint32_t descriptor);
+HIDDEN bool causality_releases(uint32_t descriptor);
+HIDDEN void causality_fence(bool acquire, bool release);
+/* How many events of each thread this one knows of, if that has changed since it was last asked. */
+HIDDEN const uint32_t *causality_news(uint32_t thread, uint32_t *count);
+
 /* ---- threads.c ---- */
 
 /* A place where a thread that has been cancelled ends. */

@@ -193,7 +193,10 @@ PUBLIC int pthread_spin_trylock(pthread_spinlock_t *lock)
 
 PUBLIC int pthread_spin_unlock(pthread_spinlock_t *lock)
 {
-	int result = REAL(pthread_spin_unlock)(lock);
+	int result;
+
+	causality_release((const void *)lock);
+	result = REAL(pthread_spin_unlock)(lock);
 
 	return fibers_on ? release((void *)lock, 1, result) : result;
 }

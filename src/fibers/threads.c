@@ -57,9 +57,11 @@ PUBLIC int pthread_create(pthread_t *restrict thread, const pthread_attr_t *rest
 		execution_note_input(INPUT_THREADS);
 		return create_native(thread, attributes, function, argument);
 	}
+	causality_start();
 	fiber = fiber_create(attributes, function, argument);
 	if (!fiber)
 		return EAGAIN;
+	causality_release(fiber);
 	*thread = (pthread_t)fiber->tls;
 	__libc_single_threaded = 0;
 	runtime_wants_loads = 1; /* to notice loops that wait */
@@ -109,6 +111,7 @@ static int join(pthread_t thread, void **result, uint64_t deadline)
 		if (!in_time && fiber->state != FIBER_DONE)
 			return ETIMEDOUT;
 	}
+	causality_acquire(&fiber->result);
 	if (result)
 		*result = fiber->result;
 	fiber_free(fiber);

@@ -38,6 +38,7 @@ enum history_kind {
 	HISTORY_DISINTEREST, /* … to the next of these */
 	HISTORY_ALLOC,   /* a new object; only stores from event number `data` on are its content */
 	HISTORY_PROTECT, /* a transaction will restore the range if it does not commit */
+	HISTORY_CLOCK,   /* what this thread knows from here on: how many events of each thread */
 	HISTORY_RELEASE, /* … and is over, for this thread */
 };
 
@@ -48,6 +49,7 @@ enum history_flag {
 	HISTORY_SINGLE = 8,   /* reaches a line as a whole, however large: movdir64b, cmpxchg16b */
 	HISTORY_JOINED = 16,  /* belongs to the event before it: no crash in between */
 	HISTORY_LIBRARY = 32, /* by the code of a library that has transactions */
+	HISTORY_RELAXED = 64, /* an atomic store that releases nothing */
 };
 
 struct history_event {
@@ -56,7 +58,8 @@ struct history_event {
 	uint32_t stack;
 	uint64_t address;
 	uint64_t size;
-	uint64_t data; /* where the bytes of a store are, in the caller's data */
+	uint64_t data;  /* where the bytes of a store are, in the caller's data */
+	uint32_t place; /* the structure that it is in, for reports; 0: not known */
 };
 
 /* A store, as far as one line goes. */

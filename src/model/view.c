@@ -511,3 +511,91 @@ void view_read(struct view *view, uint64_t address, uint64_t bytes, const unsign
 	read->version = state->chosen;
 	read->chosen = state->chosen != read->before;
 }
+
+static void add_writer(struct view_writers *writers, uint32_t part)
+{
+	for (uint32_t i = 0; i < writers->count; i++)
+		if (writers->part[i] == part)
+			return;
+	if (writers->count == VIEW_WRITERS)
+		writers->more = true;
+	else
+		writers->part[writers->count++] = part;
+}
+
+/* The last ones before part `end` of the line. */
+static void add_last_writers(const struct history *history, const struct history_line *line,
+			     uint32_t end, uint64_t bytes, struct view_writers *writers)
+{
+	while (bytes && end-- > 0) {
+		const struct history_part *part = &history->part[line->first + end];
+
+		if (part->bytes & bytes)
+			add_writer(writers, line->first + end);
+		bytes &= ~part->bytes;
+	}
+}
+
+/* The first part of the line that comes after the crash. */
+static uint32_t parts_before(const struct history *history, const struct history_line *line,
+			     uint32_t crash)
+{
+	uint32_t low = 0, high = line->parts;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (history->part[line->first + middle].event < crash)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static void add_version_writers(const struct view *view, const struct history_versions *versions,
+				uint32_t version, uint64_t bytes, struct view_writers *writers)
+{
+	const struct history_line *line = versions->window.line;
+	uint32_t writer[HISTORY_LINE_SIZE];
+	uint64_t older = 0;
+
+	history_writers(view->history, versions, version, writer);
+	for (uint64_t rest = bytes; rest; rest &= rest - 1) {
+		unsigned byte = __builtin_ctzll(rest);
+
+		if (writer[byte] != HISTORY_NEVER)
+			add_writer(writers, line->first + writer[byte]);
+		else
+			older |= 1ull << byte;
+	}
+	add_last_writers(view->history, line, versions->window.from, older, writers);
+}
+
+void view_writers(const struct view *view, uint64_t address, uint64_t bytes, bool chosen,
+		  struct view_writers *writers)
+{
+	const struct view_line *uncertain = view_find(view->crash, address);
+	const struct history *history = view->history;
+	struct history_versions versions;
+	const struct view_state *state;
+
+	writers->count = 0;
+	writers->more = false;
+	if (!uncertain) {
+		const struct history_line *line = history_find(history, address);
+
+		if (line)
+			add_last_writers(history, line,
+					 parts_before(history, line, view->crash->crash), bytes,
+					 writers);
+		return;
+	}
+	if (uncertain->contents)
+		return;
+	state = &view->state[uncertain - view->crash->line];
+	view_versions(history, view->crash, uncertain, &versions);
+	for (uint32_t v = 0; v < versions.count; v++)
+		if (chosen ? v == state->chosen : !state->started || is_alive(state, v))
+			add_version_writers(view, &versions, v, bytes, writers);
+}

@@ -99,6 +99,14 @@ struct view_read {
 			   that is not commit; HISTORY_NEVER if there is none */
 };
 
+/* Stores that some bytes may come from, each once: numbers of parts. */
+enum { VIEW_WRITERS = 64 };
+struct view_writers {
+	uint32_t count;
+	bool more; /* than there is room for */
+	uint32_t part[VIEW_WRITERS];
+};
+
 /* Fills the hash table; `index` has mask + 1 zeroed entries, at least twice as many as lines. */
 void view_index(const struct view_line *line, uint32_t lines, uint32_t *index, uint32_t mask);
 
@@ -121,5 +129,13 @@ void view_content(const struct view *view, const struct view_line *line, uint32_
  */
 void view_read(struct view *view, uint64_t address, uint64_t bytes, const unsigned char *certain,
 	       struct view_read *read);
+
+/*
+ * Who may have written these bytes of a line, as far as is known: before a read of them; or who
+ * has, if nothing is left to be decided (`chosen`), after it. Nobody, where that was before the
+ * history.
+ */
+void view_writers(const struct view *view, uint64_t address, uint64_t bytes, bool chosen,
+		  struct view_writers *writers);
 
 #endif

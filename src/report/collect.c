@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "drive/check.h"
 #include "report/map.h"
@@ -161,6 +162,50 @@ static void add_limits(struct result *result, const struct session *session)
 		result_limit(result, "too many processes: their mappings were not told apart");
 }
 
+static bool same_place(const struct site *a, const struct site *b)
+{
+	const struct frame_info *left = site_shown(a), *right = site_shown(b);
+
+	return left && right && left->line == right->line && left->path && right->path &&
+	       strcmp(left->path, right->path) == 0;
+}
+
+/* Findings about one field have all its stores, and its first load. */
+static void merge(struct finding *f, const struct finding *other)
+{
+	const struct frame_info *load = site_shown(&f->site[0]),
+				*earlier = site_shown(&other->site[0]);
+
+	f->count += other->count;
+	if (f->kind == KIND_TORN_STORE && load && earlier && earlier->line < load->line)
+		f->site[0] = other->site[0];
+	for (unsigned i = 1; f->kind == KIND_TORN_STORE && i < other->sites; i++) {
+		bool known = f->sites == FINDING_SITES;
+
+		for (unsigned k = 1; k < f->sites; k++)
+			known |= same_place(&f->site[k], &other->site[i]);
+		if (!known)
+			f->site[f->sites++] = other->site[i];
+	}
+}
+
+/* What only code that verifies reads, whatever its place. */
+static void set_benign_apart(struct result *result)
+{
+	size_t kept = 0;
+
+	result->benign = calloc(result->findings + 1, sizeof(*result->benign));
+	if (!result->benign)
+		abort();
+	for (size_t i = 0; i < result->findings; i++) {
+		if (result->finding[i].benign)
+			result->benign[result->benigns++] = result->finding[i];
+		else
+			result->finding[kept++] = result->finding[i];
+	}
+	result->findings = kept;
+}
+
 void result_collect(struct result *result, struct session *session)
 {
 	const struct raw_table *raw = &session->raw;
@@ -178,10 +223,11 @@ void result_collect(struct result *result, struct session *session)
 		fill_in(f, &raw->entry[i], session, result->check);
 		same = map_get_or_put(&known, finding_reading(f), result->findings);
 		if (same < result->findings)
-			result->finding[same].count += f->count;
+			merge(&result->finding[same], f);
 		else
 			result->findings++;
 	}
+	set_benign_apart(result);
 	map_free(&known);
 	result_identify(result);
 	add_counters(result, session);

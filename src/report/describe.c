@@ -9,6 +9,7 @@
 
 #include "drive/check.h"
 #include "report/source.h"
+#include "report/types.h"
 
 static char *format(const char *text, ...) __attribute__((format(printf, 1, 2)));
 static char *format(const char *text, ...)
@@ -214,6 +215,75 @@ static void describe_symptom(struct finding *f)
 					   : "may be missing after this crash");
 }
 
+/* How this file makes stores atomic, if it does. */
+enum style { STYLE_BUILTIN, STYLE_C11, STYLE_CPP };
+
+static enum style style_of(const char *path)
+{
+	const char *dot = path ? strrchr(path, '.') : NULL, *line;
+	bool cpp = dot && strchr(dot + 1, 'c') && dot[2];
+
+	for (unsigned i = 1; path && (line = source_line(path, i)); i++) {
+		if (strstr(line, "std::") || strstr(line, "class "))
+			return STYLE_CPP;
+		if (strstr(line, "stdatomic.h") || strstr(line, "atomic_store"))
+			return STYLE_C11;
+	}
+	return cpp ? STYLE_CPP : STYLE_BUILTIN;
+}
+
+static char *torn_fix(const struct finding *f, uint64_t size)
+{
+	const struct frame_info *store = f->sites > 1 ? site_shown(&f->site[1]) : NULL;
+	const char *what = f->field ? f->field : f->member;
+
+	if (!store || !store->file || !what)
+		return NULL;
+	if (size > 8)
+		return format("a store of %lu bytes cannot be atomic: let recovery read first what "
+			      "is stored after %s:%u and its flush, or protect it with a checksum",
+			      size, store->file, store->line);
+	switch (style_of(store->path)) {
+	case STYLE_CPP:
+		return format("make `%s` a std::atomic, and at %s:%u store with "
+			      ".store(…, std::memory_order_release)",
+			      f->member ? f->member : what, store->file, store->line);
+	case STYLE_C11:
+		return format("at %s:%u: atomic_store_explicit(&%s, …, memory_order_release), with "
+			      "an _Atomic type",
+			      store->file, store->line, what);
+	default:
+		return format("at %s:%u: __atomic_store_n(&%s, …, __ATOMIC_RELEASE)", store->file,
+			      store->line, what);
+	}
+}
+
+static void describe_torn(struct finding *f, const struct raw_finding *raw,
+			  const struct session *session)
+{
+	const char *place = raw->place ? session->places.place[raw->place] : NULL;
+
+	if (place && *place_type(place)) {
+		f->structure = place_type(place);
+		f->member = types_field(session, place_bare_type(place),
+					place_offset(place) + raw->within);
+		f->declared = types_file(session, place_bare_type(place));
+	}
+	f->weak = raw->part;
+	f->benign = raw->custom == RAW_TORN_BENIGN;
+	if (f->member)
+		f->message = format("`%s` in `%s`%s%s%s: recovery reads a store that is not atomic "
+				    "and may be half persistent",
+				    f->member, f->structure, f->declared ? " (" : "",
+				    f->declared ? f->declared : "", f->declared ? ")" : "");
+	else
+		f->message = format("recovery reads %lu byte%s of a store that is not atomic and "
+				    "may be half persistent",
+				    f->size, plural(f->size));
+	f->detail = strdup("stored here");
+	f->fix = torn_fix(f, f->size + raw->within);
+}
+
 static void describe_custom(struct finding *f, const struct session_custom *custom)
 {
 	f->message = strdup(custom->message);
@@ -237,6 +307,7 @@ static void set_roles(struct finding *f)
 		[KIND_CROSS_FAILURE_RACE] = { "load", "store" },
 		[KIND_CROSS_FAILURE_SEMANTIC] = { "load", "store" },
 		[KIND_CRASH_SYMPTOM] = { "crash", "store" },
+		[KIND_TORN_STORE] = { "load", "store" },
 	};
 
 	for (unsigned i = 0; i < f->sites; i++)
@@ -269,6 +340,8 @@ void finding_describe(struct finding *f, const struct raw_finding *raw,
 		describe_semantic(f, raw);
 	else if (f->kind == KIND_CRASH_SYMPTOM)
 		describe_symptom(f);
+	else if (f->kind == KIND_TORN_STORE)
+		describe_torn(f, raw, session);
 	else
 		describe(f);
 }

@@ -53,7 +53,10 @@ struct finding {
 	uint64_t count;
 	bool folded;
 	uint64_t fingerprint;
-	char *fix; /* null where none is certain */
+	const char *member, *structure,
+		*declared; /* torn-store: as in value, struct pair, pair.h */
+	bool benign;       /* torn-store: only code that verifies data reads it */
+	char *fix;         /* null where none is certain */
 	unsigned cause;
 	uint64_t cause_fingerprint;
 	bool correctness;   /* otherwise performance */
@@ -93,6 +96,8 @@ struct result {
 	struct finding *finding; /* ranked */
 	size_t findings;
 	unsigned causes;
+	struct finding *benign; /* no findings: what would be one, were it not verified */
+	size_t benigns;
 	bool has_baseline;
 	uint32_t enabled; /* bit set of kinds */
 	struct result_oracle {

@@ -55,7 +55,11 @@ static uint64_t fingerprint(const struct finding *f)
 	}
 	if (f->kind == KIND_CRASH_SYMPTOM)
 		hash_text(state, f->message);
-	for (unsigned s = 0; s < f->sites && s < FINGERPRINT_SITES; s++)
+	if (f->member) {
+		hash_text(state, f->structure);
+		hash_text(state, f->member);
+	}
+	for (unsigned s = 0; !f->member && s < f->sites && s < FINGERPRINT_SITES; s++)
 		hash_place(state, &f->site[s], FINGERPRINT_FRAMES);
 	hash = XXH3_64bits_digest(state);
 	XXH3_freeState(state);
@@ -120,9 +124,16 @@ static uint64_t reading(const struct finding *f, enum reading what)
 	XXH3_state_t *state = XXH3_createState();
 	const struct site *store = what == READING_PLACE ? finding_store(f) : NULL;
 	const struct site *first = store ? store : &f->site[0], *second = &f->site[1];
+	static const struct site nowhere;
 	uint64_t hash;
 
 	XXH3_64bits_reset(state);
+	if (what == READING_FINDING && f->member) { /* of a field, wherever it is stored */
+		hash_text(state, f->benign ? "benign" : "torn");
+		hash_text(state, f->structure);
+		hash_text(state, f->member);
+		first = second = &nowhere;
+	}
 	if (what != READING_PLACE) {
 		XXH3_64bits_update(state, &f->kind, sizeof(f->kind));
 		hash_text(state, f->oracle || f->kind == KIND_CRASH_SYMPTOM ? f->message : "");
@@ -243,7 +254,8 @@ static struct weight *weights; /* of the result that is being ranked */
 static unsigned strength(enum finding_kind kind)
 {
 	static const uint8_t strongest[] = { KIND_CRASH_SYMPTOM, KIND_CROSS_FAILURE_RACE,
-					     KIND_CROSS_FAILURE_SEMANTIC, KIND_STORE_OUTSIDE_TX };
+					     KIND_CROSS_FAILURE_SEMANTIC, KIND_TORN_STORE,
+					     KIND_STORE_OUTSIDE_TX };
 
 	for (unsigned i = 0; i < sizeof(strongest); i++)
 		if (strongest[i] == kind)

@@ -123,6 +123,15 @@ static json_t *witness_json(const struct finding *f, const struct check *check)
 		json_text(f->witness->schedule ? check->schedule[f->witness->schedule - 1] : NULL));
 }
 
+/* The field of a structure that a torn store is to. */
+static json_t *member_json(const struct finding *f)
+{
+	if (!f->member)
+		return json_null();
+	return json_pack("{s:o, s:o, s:o}", "name", json_text(f->member), "type",
+			 json_text(f->structure), "file", json_text(f->declared));
+}
+
 static json_t *finding_json(const struct finding *f, const struct check *check)
 {
 	char address[32], fingerprint[32], cause[16], cause_fingerprint[32];
@@ -135,15 +144,15 @@ static json_t *finding_json(const struct finding *f, const struct check *check)
 	for (unsigned i = 0; i < f->sites; i++)
 		json_array_append_new(sites, site_json(&f->site[i]));
 	return json_pack(
-		"{s:s, s:s, s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:I, s:o, s:o, s:I, s:s, s:o, "
+		"{s:s, s:s, s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:I, s:s, s:o, "
 		"s:o, s:b, s:b}",
 		"id", f->id, "kind", kind_info(f->kind)->name, "oracle", json_text(f->oracle),
 		"severity", finding_severity(f), "cause", cause, "cause_fingerprint",
 		cause_fingerprint, "message", json_text(f->message), "sites", sites, "address",
 		f->map ? json_string(address) : json_null(), "size", (json_int_t)f->size, "object",
-		object_json(f), "crash_point", crash_json(f), "count", (json_int_t)f->count,
-		"fingerprint", fingerprint, "fix", fix_json(f), "witness", witness_json(f, check),
-		"suppressed", f->suppressed, "baseline", f->known);
+		object_json(f), "member", member_json(f), "crash_point", crash_json(f), "count",
+		(json_int_t)f->count, "fingerprint", fingerprint, "fix", fix_json(f), "witness",
+		witness_json(f, check), "suppressed", f->suppressed, "baseline", f->known);
 }
 
 static json_t *stats_json(const struct result *r)
@@ -187,6 +196,7 @@ static json_t *stats_json(const struct result *r)
 static json_t *result_json(const struct result *r)
 {
 	json_t *command = json_array(), *limits = json_array(), *findings = json_array();
+	json_t *benign = json_array();
 
 	for (char **p = r->command; p && *p; p++)
 		json_array_append_new(command, json_text(*p));
@@ -194,12 +204,14 @@ static json_t *result_json(const struct result *r)
 		json_array_append_new(limits, json_text(r->limits[i]));
 	for (size_t i = 0; i < r->findings; i++)
 		json_array_append_new(findings, finding_json(&r->finding[i], r->check));
-	return json_pack("{s:i, s:s, s:s, s:o, s:b, s:o, s:{s:o, s:o}, s:o, s:o}", "version", 1,
-			 "tool", "perdure", "engine", r->engine, "command", command, "complete",
+	for (size_t i = 0; i < r->benigns; i++)
+		json_array_append_new(benign, finding_json(&r->benign[i], r->check));
+	return json_pack("{s:i, s:s, s:s, s:o, s:b, s:o, s:{s:o, s:o}, s:o, s:o, s:o}", "version",
+			 1, "tool", "perdure", "engine", r->engine, "command", command, "complete",
 			 r->complete && !r->limit_count, "limits", limits, "target", "exit",
 			 r->exit_status < 0 ? json_null() : json_integer(r->exit_status), "signal",
 			 r->signal ? json_integer(r->signal) : json_null(), "stats", stats_json(r),
-			 "findings", findings);
+			 "findings", findings, "benign", benign);
 }
 
 int write_json(const char *path, const struct result *result)

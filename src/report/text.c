@@ -250,6 +250,29 @@ static void print_block(FILE *out, const struct result *result, size_t first,
 	fputc('\n', out);
 }
 
+/* Torn stores that only code that verifies data has read. */
+static void print_benign(FILE *out, const struct result *result)
+{
+	enum { SHOWN = 5 };
+
+	for (size_t i = 0; i < result->benigns && i < SHOWN; i++) {
+		const struct finding *f = &result->benign[i];
+		const struct frame_info *store = f->sites > 1 ? site_shown(&f->site[1]) : NULL;
+
+		fprintf(out, "perdure: benign: %s%s%s",
+			f->member ? f->member : "a store that is not atomic",
+			f->member ? " in " : "", f->member ? f->structure : "");
+		if (store) {
+			fprintf(out, ", stored at ");
+			print_place(out, store);
+		}
+		fprintf(out, ", may be torn, but is read only where data is verified\n");
+	}
+	if (result->benigns > SHOWN)
+		fprintf(out, "perdure: benign: %zu more of these are in the JSON report\n",
+			result->benigns - SHOWN);
+}
+
 static void print_summary(FILE *out, const struct result *result, const struct style *style)
 {
 	unsigned causes[KIND_COUNT] = { 0 }, total = 0, suppressed = 0, known = 0;
@@ -331,6 +354,7 @@ int write_text(FILE *out, const struct result *result, bool colour)
 		if (blocks[kind] > BLOCKS_PER_KIND)
 			fprintf(out, "perdure: %u more of kind %s are in the JSON report only\n",
 				blocks[kind] - BLOCKS_PER_KIND, kind_info(kind)->name);
+	print_benign(out, result);
 	print_summary(out, result, style);
 	return fflush(out) == EOF || ferror(out) ? -1 : 0;
 }

@@ -216,6 +216,25 @@ static void describe(Dwarf_Die *structure, uint64_t offset, char *text, size_t s
 	} while (dwarf_siblingof(&member, &member) == 0);
 }
 
+const char *types_file(const struct session *session, const char *name)
+{
+	const struct known *known = find(session, name);
+	Dwarf_Die die = known->die, unit;
+	const char *file = NULL, *slash;
+	Dwarf_Attribute attribute;
+	Dwarf_Files *files;
+	Dwarf_Word number;
+	size_t count;
+
+	/* In DWARF 5 number 0 is the file itself, for which dwarf_decl_file has no answer. */
+	if (known->described && dwarf_diecu(&die, &unit, NULL, NULL) &&
+	    dwarf_formudata(dwarf_attr(&die, DW_AT_decl_file, &attribute), &number) == 0 &&
+	    dwarf_getsrcfiles(&unit, &files, &count) == 0 && number < count)
+		file = dwarf_filesrc(files, number, NULL, NULL);
+	slash = file ? strrchr(file, '/') : NULL;
+	return slash ? slash + 1 : file;
+}
+
 uint64_t types_size(const struct session *session, const char *name)
 {
 	const struct known *known = find(session, name);

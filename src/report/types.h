@@ -16,6 +16,9 @@ bool types_exist(const struct session *session, const char *name);
  */
 const char *types_field(const struct session *session, const char *name, uint64_t offset);
 
+/* The file that declares it, without directories; null if that is not known. */
+const char *types_file(const struct session *session, const char *name);
+
 /* The size of a structure; 0 if it is not known. */
 uint64_t types_size(const struct session *session, const char *name);
 

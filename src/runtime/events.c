@@ -253,6 +253,10 @@ void event_lock(const void *p, bool taken, const struct frame *frame)
 	struct session_thread *thread;
 
 	event_fence(PERDURE_RMW_FENCE, frame);
+	if (causality_on && taken)
+		causality_acquire(p);
+	else if (causality_on)
+		causality_release(p);
 	if (!runtime_session || !runtime_session->stream.on || !(thread = thread_enter()))
 		return;
 	tell(thread, taken ? PERDURE_EVENT_LOCK : PERDURE_EVENT_UNLOCK, 0, p, 0,

@@ -440,6 +440,9 @@ void hook_fence(uint64_t descriptor, const struct frame *frame)
 
 	if (kind != PERDURE_RMW_FENCE) /* hook_visible, or the lock, has done it */
 		make_way(descriptor);
+	if (causality_on && kind != PERDURE_SFENCE && kind != PERDURE_RMW_FENCE)
+		causality_fence(kind != PERDURE_THREAD_FENCE_RELEASE,
+				kind != PERDURE_THREAD_FENCE_ACQUIRE && kind != PERDURE_LFENCE);
 	if (kind >= PERDURE_THREAD_FENCE_ACQUIRE && !(runtime_session && runtime_wants_loads))
 		return;
 	if (runtime_relogs && kind != PERDURE_LFENCE && kind < PERDURE_THREAD_FENCE_ACQUIRE) {
@@ -496,10 +499,13 @@ void hook_visible(const void *p, uint64_t descriptor, const struct frame *frame)
 	(void)frame;
 	if (!fibers_on)
 		return;
-	if (!p && !(uint32_t)descriptor)
+	if (!p && !(uint32_t)descriptor) {
 		fiber_point(POINT_SPIN);
-	else
-		before_visible(p, descriptor);
+		return;
+	}
+	before_visible(p, descriptor);
+	if (causality_on)
+		causality_access(p, descriptor, buffers_on);
 }
 
 /* ---- what nobody understands ---- */

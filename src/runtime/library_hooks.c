@@ -212,7 +212,9 @@ static bool describe_hook(struct library_hook *hook, const struct library_functi
 	/* Under check, what a prebuilt library with transactions changes is looked for. */
 	bool has_own_data = !instrumented && runtime_session->executions.on &&
 			    table->library[function->library].transactional;
-	bool wanted = has_own_data, fence_only = !runtime_wants_loads && !has_own_data;
+	/* … and who knows of what: locks are more than fences. */
+	bool wanted = has_own_data,
+	     fence_only = !runtime_wants_loads && !has_own_data && !runtime_session->executions.on;
 
 	for (unsigned i = 0; i < function->effects; i++) {
 		const struct library_effect *effect = &table->effect[function->effect + i];

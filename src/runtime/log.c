@@ -2,6 +2,7 @@
 /* The log of the run before the crash: everything that decides what a crash can leave. */
 #include <string.h>
 
+#include "fibers/fibers.h"
 #include "runtime/execution.h"
 
 /* A recovery has a log of its own, if it may crash, too. */
@@ -10,8 +11,8 @@ static struct event_log *own_log(void)
 	return runtime_logs ? &runtime_session->executions.log : &runtime_execution->log;
 }
 
-void log_event(enum history_kind kind, uint32_t flags, uint32_t thread, uint64_t address,
-	       uint64_t size, uint32_t stack, const void *bytes)
+static void append(enum history_kind kind, uint32_t flags, uint32_t thread, uint64_t address,
+		   uint64_t size, uint32_t stack, const void *bytes, uint32_t place)
 {
 	struct event_log *log = own_log();
 	uint64_t data = bytes ? __atomic_fetch_add(&log->bytes, size, __ATOMIC_RELAXED) : 0;
@@ -35,7 +36,14 @@ void log_event(enum history_kind kind, uint32_t flags, uint32_t thread, uint64_t
 		.address = address,
 		.size = size,
 		.data = data,
+		.place = place,
 	};
+}
+
+void log_event(enum history_kind kind, uint32_t flags, uint32_t thread, uint64_t address,
+	       uint64_t size, uint32_t stack, const void *bytes)
+{
+	append(kind, flags, thread, address, size, stack, bytes, 0);
 }
 
 static uint32_t store_flags(uint32_t detail, uint64_t address, uint64_t size)
@@ -53,6 +61,8 @@ static uint32_t store_flags(uint32_t detail, uint64_t address, uint64_t size)
 		flags |= HISTORY_NONTEMPORAL;
 	else if (runtime_session->lines.model == LINES_EADR)
 		flags |= HISTORY_FOREIGN; /* what reached the cache is persistent */
+	if (flags & HISTORY_ATOMIC && detail & PERDURE_ATOMIC && !causality_releases(detail))
+		flags |= HISTORY_RELAXED;
 	if (detail & PERDURE_RMW && size == 16)
 		flags |= HISTORY_SINGLE;
 	return flags;
@@ -63,7 +73,7 @@ static uint32_t store_flags(uint32_t detail, uint64_t address, uint64_t size)
  * one is a few of them.
  */
 static void log_store(uint32_t flags, uint32_t thread, uint64_t address, uint64_t size,
-		      uint32_t stack)
+		      uint32_t stack, uint32_t place)
 {
 	enum { STEPS = 64 };
 	uint64_t end = address + size, step = 8;
@@ -77,10 +87,20 @@ static void log_store(uint32_t flags, uint32_t thread, uint64_t address, uint64_
 
 		if (whole || next > end)
 			next = end;
-		log_event(HISTORY_STORE, flags, thread, address, next - address, stack,
-			  (const void *)address);
+		append(HISTORY_STORE, flags, thread, address, next - address, stack,
+		       (const void *)address, place);
 		address = next;
 	}
+}
+
+/* What the thread has learnt since its last event. */
+static void log_news(uint32_t thread)
+{
+	uint32_t count;
+	const uint32_t *known = causality_news(thread, &count);
+
+	if (known)
+		log_event(HISTORY_CLOCK, 0, thread, 0, count * sizeof(*known), 0, known);
 }
 
 void log_told(const struct perdure_event *event)
@@ -88,10 +108,15 @@ void log_told(const struct perdure_event *event)
 	uint64_t address = event->address, size = event->size;
 	uint32_t thread = event->thread, stack = event->stack;
 
+	if (causality_on)
+		log_news(thread);
 	switch (event->kind) {
 	case PERDURE_EVENT_STORE:
 		foreign_stored(address, size);
-		log_store(store_flags(event->detail, address, size), thread, address, size, stack);
+		log_store(store_flags(event->detail, address, size), thread, address, size, stack,
+			  event->place);
+		if (causality_on)
+			causality_stored(thread, (const void *)address, event->detail);
 		break;
 	case PERDURE_EVENT_FLUSH:
 		log_event(event->detail == PERDURE_CLFLUSH ? HISTORY_ORDERED : HISTORY_FLUSH, 0,
@@ -125,7 +150,7 @@ void log_recovery(enum history_kind kind, uint32_t detail, const void *p, uint64
 		return;
 	if (stores)
 		log_store(store_flags(detail, address, size), thread->lines.id, address, size,
-			  stack_capture(frame));
+			  stack_capture(frame), 0);
 	else
 		log_event(kind, 0, thread->lines.id, address, size, stack_capture(frame), NULL);
 	thread_leave();

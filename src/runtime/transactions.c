@@ -165,6 +165,10 @@ void event_alloc(const void *p, size_t size, uint32_t detail, const struct frame
 	if (tx) {
 		stack = stack_capture(frame);
 		transactions_alloc(tx, (uintptr_t)p, size, stack, flags);
+		/* Nobody finds the object if the transaction does not commit. */
+		if (runtime_logs && transactions_working(tx) && !(flags & TRANSACTIONS_ATOMIC))
+			log_event(HISTORY_PROTECT, 0, thread->lines.id, (uintptr_t)p, size, stack,
+				  NULL);
 		tell(thread, PERDURE_EVENT_ALLOC, detail, p, size, stack);
 	}
 	if (thread)

@@ -215,6 +215,7 @@ struct executions {
 	uint32_t ranges_lost, ranges_overlap;
 	char native_threads[160]; /* why threads are not fibers; empty: they are */
 	struct schedule_settings schedule;
+	uint32_t causality_lost;     /* too many threads: what they knew is not in the log */
 	uint32_t verified;           /* some recovery has verified data */
 	uint32_t interest_after;     /* the program names regions of interest after the crash */
 	struct execution *execution; /* EXECUTIONS of them */

@@ -61,6 +61,15 @@ static const struct kind_info kinds[KIND_COUNT] = {
 					  "these bytes are not: they were written after the commit (or not ordered "
 					  "before it), or are older than the commit before it. Change the order of "
 					  "the stores, or read the other copy." },
+	[KIND_TORN_STORE] = { "torn-store", true, true, true,
+			      "recovery reads a store that may be half persistent",
+			      "The store is not atomic: the compiler may make it in several steps, or use "
+			      "the place for something else first, and a crash in between leaves a mixture. "
+			      "Nothing that recovery has read before says that the store was complete: no "
+			      "later atomic store to the line, and nothing that comes after a flush of it. "
+			      "Make the store atomic, which costs nothing on this machine, or let recovery "
+			      "read first what was stored after the flush, or protect the data with a "
+			      "checksum." },
 	[KIND_CRASH_SYMPTOM] = { "crash-symptom", true, true, true, "recovery fails after a crash",
 				 "With what a crash at this point can leave in memory, the recovery crashes, "
 				 "hangs, or says that it failed. The stores that may be missing there are "

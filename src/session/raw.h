@@ -19,6 +19,9 @@ enum {
 	RAW_SUSPECTS = 4
 };
 
+/* A store that may be torn; one that only code that verifies data has read. */
+enum raw_torn { RAW_TORN = 1, RAW_TORN_BENIGN };
+
 struct raw_finding {
 	uint32_t kind;
 	uint32_t stack;   /* where it is shown */
@@ -30,13 +33,15 @@ struct raw_finding {
 	uint64_t event;  /* of the last occurrence: several lines of one store are one occurrence */
 	uint64_t part;   /* duplicate-tx-add: how many of the bytes it is about */
 	uint32_t place;  /* of the first occurrence; see places.h */
-	uint32_t custom; /* KIND_CUSTOM: index + 1 of what the plug-in said; symptoms: which one */
+	uint32_t custom; /* KIND_CUSTOM: index + 1 of what the plug-in said; symptoms: which one;
+			    torn-store: enum raw_torn */
 	uint32_t commit; /* cross-failure-semantic: the commit's store */
 	uint8_t stale;   /* … is newer than the data, by more than one */
-	uint8_t uninitialised;          /* cross-failure-race: `other` allocated the bytes */
-	uint8_t why;                    /* cross-failure-race: enum history_reason, or 0 */
-	uint32_t lost;                  /* … of this part + 1 of the history; while it runs */
-	uint32_t flush;                 /* … and where its line is written back, or 0 */
+	uint8_t uninitialised; /* cross-failure-race: `other` allocated the bytes */
+	uint32_t within;       /* torn-store: how far behind the start of the store it is read */
+	uint8_t why;           /* cross-failure-race: enum history_reason, or 0 */
+	uint32_t lost;         /* … of this part + 1 of the history; while it runs */
+	uint32_t flush;        /* … and where its line is written back, or 0 */
 	uint32_t suspect[RAW_SUSPECTS]; /* crash-symptom: further stores that may be missing */
 	uint32_t witness;               /* index + 1 of the command's table, or 0 */
 	uint32_t folded; /* other stacks were counted here because the table was full */

@@ -11,6 +11,9 @@ finding may be anywhere else. Built with -DFIXED, a program must be silent. Othe
 "limit: TEXT" for a text that must be among the limits, "findings: N" for their exact number,
 "signal: N" for a program that dies, "threads: …" for stacks that do not end in main, "no-pm: …"
 for PM that is known without --pm, "needs: …" for a processor's flag.
+
+What recovery reads too early is also a store that may be torn: a torn-store at the line of a
+cross-failure-race is not compared, unless the program names it at all.
 """
 
 import argparse
@@ -71,6 +74,8 @@ def run_one(tools, source, level, fixed, variant, directory):
         return "no result:\n" + ran.stderr
     found = sorted((f["kind"], f["sites"][0]["line"]) for f in result["findings"])
     wanted = expectations(text, fixed, variant)
+    if "torn-store" not in text:
+        found = [f for f in found if f[0] != "torn-store" or ("cross-failure-race", f[1]) not in found]
     if sorted(set(found)) != sorted(set(wanted)):
         return "found %s\nwanted %s\n%s" % (found, wanted, ran.stderr)
     count = directives(text, "findings")

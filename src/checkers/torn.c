@@ -1,0 +1,534 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "checkers/torn.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "session/session.h"
+
+enum { LINE = HISTORY_LINE_SIZE, RANGES = 1024 };
+
+/* A flush of a line that has been completed: by itself, or by a fence of its thread. */
+struct flush {
+	uint32_t line; /* in history.line */
+	uint32_t event, done;
+};
+
+/* What a thread knew from some event on. */
+struct moment {
+	uint32_t event;
+	const uint32_t *known; /* how many events of each thread, by number */
+	uint32_t count;
+};
+
+struct timeline {
+	uint32_t number;       /* of the thread in the log */
+	struct moment *moment; /* by event */
+	uint32_t moments;
+};
+
+/* What is known of the writing back of a line. */
+struct line_state {
+	uint64_t line;
+	uint32_t round; /* not the current one: nothing */
+	uint32_t *known;
+};
+
+struct torn {
+	const struct history *history;
+	struct torn_settings settings;
+	struct timeline *thread; /* dense */
+	uint32_t threads;
+	uint16_t *index_of;  /* number of a thread to its place */
+	struct flush *flush; /* by line, then by event */
+	uint32_t flushes;
+	uint8_t *exempt; /* one bit an event: what is stored there is somebody else's business */
+
+	uint32_t round;
+	uint32_t *seen; /* how many events of each thread the recovery must have had before it */
+	struct line_state *line;
+	uint32_t lines, line_mask;
+
+	uint64_t *known_pair; /* hash set */
+	uint32_t pairs, pair_mask;
+};
+
+static void *allocate(size_t count, size_t size)
+{
+	void *memory = calloc(count + 1, size);
+
+	if (!memory)
+		abort();
+	return memory;
+}
+
+/* ---- who knew what ---- */
+
+static uint32_t thread_of(const struct torn *torn, uint32_t event)
+{
+	return torn->index_of[torn->history->event[event].thread];
+}
+
+static void list_threads(struct torn *torn)
+{
+	const struct history *history = torn->history;
+	uint32_t *moments;
+
+	torn->index_of = allocate(UINT16_MAX + 1, sizeof(*torn->index_of));
+	torn->thread = allocate(UINT16_MAX + 1, sizeof(*torn->thread));
+	memset(torn->index_of, 0xff, (UINT16_MAX + 1) * sizeof(*torn->index_of));
+	for (uint32_t i = 0; i < history->events; i++) {
+		uint16_t number = history->event[i].thread;
+
+		if (torn->index_of[number] == UINT16_MAX) {
+			torn->thread[torn->threads].number = number;
+			torn->index_of[number] = torn->threads++;
+		}
+	}
+	moments = allocate(torn->threads, sizeof(*moments));
+	for (uint32_t i = 0; i < history->events; i++)
+		moments[thread_of(torn, i)] += history->event[i].kind == HISTORY_CLOCK;
+	for (uint32_t i = 0; i < torn->threads; i++)
+		torn->thread[i].moment = allocate(moments[i], sizeof(struct moment));
+	free(moments);
+	for (uint32_t i = 0; i < history->events; i++) {
+		const struct history_event *event = &history->event[i];
+		struct timeline *thread = &torn->thread[thread_of(torn, i)];
+
+		if (event->kind == HISTORY_CLOCK)
+			thread->moment[thread->moments++] =
+				(struct moment){ i, (const uint32_t *)(history->data + event->data),
+						 event->size / sizeof(uint32_t) };
+	}
+}
+
+/* What the thread of an event knew then; null: only what it has done itself. */
+static const struct moment *moment_of(const struct torn *torn, uint32_t event)
+{
+	const struct timeline *thread = &torn->thread[thread_of(torn, event)];
+	uint32_t low = 0, high = thread->moments;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (thread->moment[middle].event < event)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? &thread->moment[low - 1] : NULL;
+}
+
+static uint32_t known_to(const struct torn *torn, const struct moment *moment, uint32_t thread)
+{
+	uint32_t number = torn->thread[thread].number, value = 0;
+
+	if (moment && number < moment->count)
+		memcpy(&value, (const char *)moment->known + number * sizeof(value), sizeof(value));
+	return value;
+}
+
+/* Does the first one happen before the second? */
+static bool precedes(const struct torn *torn, uint32_t first, uint32_t second)
+{
+	uint32_t thread = thread_of(torn, first);
+
+	if (thread == thread_of(torn, second))
+		return first < second;
+	return first < known_to(torn, moment_of(torn, second), thread);
+}
+
+/* Adds all that happens before the event, and the event. */
+static void join(const struct torn *torn, uint32_t *known, uint32_t event)
+{
+	uint32_t own = thread_of(torn, event);
+	const struct moment *moment;
+
+	if (event < known[own])
+		return; /* and all before it */
+	moment = torn->threads > 1 ? moment_of(torn, event) : NULL;
+	for (uint32_t i = 0; moment && i < torn->threads; i++) {
+		uint32_t value = known_to(torn, moment, i);
+
+		if (value > known[i])
+			known[i] = value;
+	}
+	known[own] = event + 1;
+}
+
+/* ---- flushes ---- */
+
+static int by_line(const void *left, const void *right)
+{
+	const struct flush *a = left, *b = right;
+
+	if (a->line != b->line)
+		return a->line < b->line ? -1 : 1;
+	return a->event < b->event ? -1 : a->event > b->event;
+}
+
+struct flush_list {
+	struct flush *flush;
+	uint32_t count, room;
+};
+
+static void add_flush(struct flush_list *list, struct flush flush)
+{
+	if (list->count == list->room) {
+		list->room = list->room ? list->room * 2 : 64;
+		list->flush = realloc(list->flush, list->room * sizeof(*list->flush));
+		if (!list->flush)
+			abort();
+	}
+	list->flush[list->count++] = flush;
+}
+
+static void add_range(const struct history *history, struct flush_list *list,
+		      const struct history_event *event, uint32_t number, uint32_t done)
+{
+	uint64_t end = event->address + (event->size ? event->size : 1);
+
+	for (uint64_t line = event->address & -(uint64_t)LINE; line < end; line += LINE) {
+		const struct history_line *stored = history_find(history, line);
+
+		if (stored)
+			add_flush(list, (struct flush){ stored - history->line, number, done });
+		if (event->kind != HISTORY_PERSIST)
+			break; /* one line each */
+	}
+}
+
+static void list_flushes(struct torn *torn)
+{
+	const struct history *history = torn->history;
+	struct flush_list done = { 0 }, *waiting = allocate(torn->threads, sizeof(*waiting));
+
+	for (uint32_t i = 0; i < history->events; i++) {
+		const struct history_event *event = &history->event[i];
+		struct flush_list *own = &waiting[thread_of(torn, i)];
+
+		switch (event->kind) {
+		case HISTORY_FLUSH:
+			add_range(history, own, event, i, HISTORY_NEVER);
+			break;
+		case HISTORY_ORDERED:
+		case HISTORY_PERSIST:
+			add_range(history, &done, event, i, i);
+			break;
+		case HISTORY_FENCE:
+			for (uint32_t k = 0; k < own->count; k++) {
+				own->flush[k].done = i;
+				add_flush(&done, own->flush[k]);
+			}
+			own->count = 0;
+			break;
+		default:
+			break;
+		}
+	}
+	for (uint32_t i = 0; i < torn->threads; i++)
+		free(waiting[i].flush);
+	free(waiting);
+	if (done.count)
+		qsort(done.flush, done.count, sizeof(*done.flush), by_line);
+	torn->flush = done.flush;
+	torn->flushes = done.count;
+}
+
+/* The first flush of this line from an event on. */
+static uint32_t find_flush(const struct torn *torn, uint32_t line, uint32_t event)
+{
+	uint32_t low = 0, high = torn->flushes;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		const struct flush *flush = &torn->flush[middle];
+
+		if (flush->line < line || (flush->line == line && flush->event < event))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Was the line written back after the store, in all that the recovery must have had before it? */
+static bool is_flushed(const struct torn *torn, const struct history_line *line, uint32_t store)
+{
+	uint32_t number = line - torn->history->line;
+
+	for (uint32_t i = find_flush(torn, number, store + 1);
+	     i < torn->flushes && torn->flush[i].line == number; i++) {
+		const struct flush *flush = &torn->flush[i];
+
+		if (flush->done < torn->seen[thread_of(torn, flush->done)] &&
+		    precedes(torn, store, flush->event))
+			return true;
+	}
+	return false;
+}
+
+/* ---- stores that are somebody else's business ---- */
+
+static void exempt(struct torn *torn, uint32_t event)
+{
+	torn->exempt[event / 8] |= 1 << event % 8;
+}
+
+/* What a constructor sets is valid if the object can be found at all. */
+static void exempt_construction(struct torn *torn, const struct history_event *object, uint32_t end)
+{
+	for (uint32_t i = object->data; i < end; i++) {
+		const struct history_event *event = &torn->history->event[i];
+
+		if (event->kind == HISTORY_STORE && event->address >= object->address &&
+		    event->address < object->address + object->size)
+			exempt(torn, i);
+	}
+}
+
+struct protected
+{
+	struct view_range range[RANGES];
+	uint32_t count; /* more than there is room for: everything */
+};
+
+static bool is_protected(const struct protected *p, const struct history_event *event)
+{
+	if (p->count > RANGES)
+		return true;
+	for (uint32_t i = 0; i < p->count; i++)
+		if (event->address >= p->range[i].start && event->address < p->range[i].end)
+			return true;
+	return false;
+}
+
+/* A transaction of a prebuilt library that does not commit restores what was stored in it. */
+static void list_exempt(struct torn *torn, bool prebuilt)
+{
+	const struct history *history = torn->history;
+	struct protected *protected = allocate(torn->threads, sizeof(*protected));
+
+	torn->exempt = allocate(history->events / 8 + 1, 1);
+	for (uint32_t i = 0; i < history->events; i++) {
+		const struct history_event *event = &history->event[i];
+		struct protected *own = &protected[thread_of(torn, i)];
+
+		if (event->kind == HISTORY_STORE && prebuilt && is_protected(own, event))
+			exempt(torn, i);
+		else if (event->kind == HISTORY_ALLOC)
+			exempt_construction(torn, event, i);
+		else if (event->kind == HISTORY_RELEASE)
+			own->count = 0;
+		if (event->kind != HISTORY_PROTECT || own->count > RANGES)
+			continue;
+		if (own->count < RANGES)
+			own->range[own->count] =
+				(struct view_range){ event->address, event->address + event->size };
+		own->count++;
+	}
+	free(protected);
+}
+
+static bool is_quiet(const struct history_event *event, unsigned *depth, bool *outside)
+{
+	switch (event->kind) {
+	case HISTORY_QUIET:
+		++*depth;
+		break;
+	case HISTORY_LOUD:
+		*depth -= *depth > 0;
+		break;
+	case HISTORY_INTEREST:
+		*outside = false;
+		break;
+	case HISTORY_DISINTEREST:
+		*outside = true;
+		break;
+	default:
+		break;
+	}
+	return *depth || *outside;
+}
+
+/* Where the program says that it cannot crash, what is stored and made persistent is never torn. */
+static void exempt_quiet(struct torn *torn)
+{
+	const struct history *history = torn->history;
+	uint32_t *until = allocate(history->events, sizeof(*until)), end = 0;
+	bool *quiet = allocate(history->events, sizeof(*quiet)), outside = false;
+	unsigned depth = 0;
+
+	for (uint32_t i = 0; i < history->events; i++)
+		outside |= history->event[i].kind == HISTORY_INTEREST;
+	for (uint32_t i = 0; i < history->events; i++)
+		quiet[i] = is_quiet(&history->event[i], &depth, &outside);
+	for (uint32_t i = history->events; i-- > 0;) {
+		if (!quiet[i])
+			end = i;
+		until[i] = quiet[i] ? end ? end : history->events : 0;
+	}
+	for (uint32_t i = 0; i < history->parts; i++)
+		if (history->part[i].settled < until[history->part[i].event])
+			exempt(torn, history->part[i].event);
+	free(until);
+	free(quiet);
+}
+
+struct torn *torn_new(const struct session *session, const struct torn_settings *settings)
+{
+	struct torn *torn = allocate(1, sizeof(*torn));
+
+	torn->history = &session->executions.history;
+	torn->settings = *settings;
+	list_threads(torn);
+	list_flushes(torn);
+	list_exempt(torn, session->executions.prebuilt);
+	exempt_quiet(torn);
+	torn->seen = allocate(torn->threads, sizeof(*torn->seen));
+	torn->line_mask = 255;
+	torn->line = allocate(torn->line_mask, sizeof(*torn->line));
+	torn->pair_mask = 255;
+	torn->known_pair = allocate(torn->pair_mask, sizeof(*torn->known_pair));
+	torn->round = 1;
+	return torn;
+}
+
+void torn_free(struct torn *torn)
+{
+	if (!torn)
+		return;
+	for (uint32_t i = 0; i < torn->threads; i++)
+		free(torn->thread[i].moment);
+	for (uint32_t i = 0; i <= torn->line_mask; i++)
+		free(torn->line[i].known);
+	free(torn->thread);
+	free(torn->index_of);
+	free(torn->flush);
+	free(torn->exempt);
+	free(torn->seen);
+	free(torn->line);
+	free(torn->known_pair);
+	free(torn);
+}
+
+/* ---- one recovery ---- */
+
+void torn_begin(struct torn *torn)
+{
+	memset(torn->seen, 0, torn->threads * sizeof(*torn->seen));
+	torn->round++;
+}
+
+static struct line_state *find_line(const struct torn *torn, uint64_t line)
+{
+	uint64_t at = (line / LINE) * 0x9e3779b97f4a7c15ull >> 32;
+
+	for (;; at++) {
+		struct line_state *state = &torn->line[at & torn->line_mask];
+
+		if (!state->known || state->line == line)
+			return state;
+	}
+}
+
+static void grow_lines(struct torn *torn)
+{
+	struct line_state *old = torn->line;
+	uint32_t count = torn->line_mask + 1;
+
+	torn->line_mask = count * 2 - 1;
+	torn->line = allocate(torn->line_mask, sizeof(*torn->line));
+	for (uint32_t i = 0; i < count; i++)
+		if (old[i].known)
+			*find_line(torn, old[i].line) = old[i];
+	free(old);
+}
+
+/* The line was written back after this event, and all that happens before it. */
+static void note_written_back(struct torn *torn, uint64_t line, uint32_t event)
+{
+	struct line_state *state = find_line(torn, line);
+
+	if (!state->known) {
+		if (torn->lines * 2 > torn->line_mask) {
+			grow_lines(torn);
+			state = find_line(torn, line);
+		}
+		state->line = line;
+		state->known = allocate(torn->threads, sizeof(*state->known));
+		torn->lines++;
+	} else if (state->round != torn->round) {
+		memset(state->known, 0, torn->threads * sizeof(*state->known));
+	}
+	state->round = torn->round;
+	join(torn, state->known, event);
+}
+
+static bool is_atomic(const struct history_event *event)
+{
+	return event->flags & (HISTORY_ATOMIC | HISTORY_SINGLE | HISTORY_NONTEMPORAL) ||
+	       (event->flags & HISTORY_LIBRARY);
+}
+
+bool torn_is_race(struct torn *torn, uint64_t line, uint32_t part, uint32_t crash)
+{
+	const struct history *history = torn->history;
+	const struct history_part *stored = &history->part[part];
+	uint32_t store = stored->event, thread = thread_of(torn, store);
+	/* With persistent caches the order of stores counts, whatever their lines. */
+	const struct line_state *state = find_line(torn, torn->settings.eadr ? 0 : line);
+
+	if (is_atomic(&history->event[store]) || torn->exempt[store / 8] >> store % 8 & 1)
+		return false;
+	if (state->known && state->round == torn->round && store < state->known[thread])
+		return false;
+	if (torn->settings.eadr)
+		return true;
+	if (!torn->settings.prefix)
+		return stored->settled >= crash;
+	if (torn->threads == 1)
+		return stored->settled >= torn->seen[0];
+	return !is_flushed(torn, history_find(history, line), store);
+}
+
+void torn_note_read(struct torn *torn, uint64_t line, uint32_t part)
+{
+	uint32_t event = torn->history->part[part].event;
+	uint8_t flags = torn->history->event[event].flags;
+
+	join(torn, torn->seen, event);
+	/* What a prebuilt library stores is trusted. */
+	if ((flags & HISTORY_ATOMIC && !(flags & HISTORY_RELAXED)) ||
+	    (flags & HISTORY_FOREIGN && flags & HISTORY_LIBRARY))
+		note_written_back(torn, torn->settings.eadr ? 0 : line, event);
+}
+
+bool torn_is_new(struct torn *torn, uint32_t load, uint32_t store, bool benign)
+{
+	uint64_t pair = ((uint64_t)load << 32 | store << 1 | benign) + 1;
+	uint64_t at = pair * 0x9e3779b97f4a7c15ull >> 32;
+
+	if (torn->pairs * 2 > torn->pair_mask) {
+		uint64_t *old = torn->known_pair;
+		uint32_t count = torn->pair_mask + 1;
+
+		torn->pair_mask = count * 2 - 1;
+		torn->known_pair = allocate(torn->pair_mask, sizeof(*old));
+		for (uint32_t i = 0; i < count; i++) {
+			uint64_t to = old[i] * 0x9e3779b97f4a7c15ull >> 32;
+
+			while (old[i] && torn->known_pair[to & torn->pair_mask])
+				to++;
+			if (old[i])
+				torn->known_pair[to & torn->pair_mask] = old[i];
+		}
+		free(old);
+	}
+	for (; torn->known_pair[at & torn->pair_mask]; at++)
+		if (torn->known_pair[at & torn->pair_mask] == pair)
+			return false;
+	torn->known_pair[at & torn->pair_mask] = pair;
+	torn->pairs++;
+	return true;
+}
