@@ -30,7 +30,7 @@ enum perdure_access_flag {
 	PERDURE_ASM = 1 << 21,         /* inside inline assembly */
 	PERDURE_IF_CHANGED = 1 << 22, /* a compare-and-swap in assembly: a store if bytes changed */
 	PERDURE_READ = 1 << 23,       /* __perdure_lanes only: they are loaded */
-	PERDURE_STORES = 1 << 23,     /* __perdure_visible only: it is a store */
+	PERDURE_STORES = 1 << 23,     /* __perdure_visible: it is a store; RMW: it loads nothing */
 	PERDURE_ORDER_SHIFT = 24,     /* enum perdure_order, three bits */
 };
 

@@ -304,7 +304,7 @@ static void instrument_store(struct instrumenter *in, LLVMValueRef store)
 	};
 	bool exchange = LLVMGetOrdering(store) == LLVMAtomicOrderingSequentiallyConsistent;
 
-	access.flags = access_flags(in, store) | (exchange ? PERDURE_RMW : 0);
+	access.flags = access_flags(in, store) | (exchange ? PERDURE_RMW | PERDURE_STORES : 0);
 	tell_visible(in, &access);
 	if (exchange) { /* compiled to xchg: a locked instruction */
 		instrument_before(in, store);

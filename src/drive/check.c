@@ -163,8 +163,10 @@ static void begin_crash(struct engine *engine, struct worker *worker)
 	if (settings->exhaustive)
 		count_eagerly(engine, worker);
 	if (settings->random) {
-		count = settings->random / engine->crashes;
-		count += worker->crash_number < settings->random % engine->crashes;
+		uint64_t number = worker->crash_number;
+
+		count = (number + 1) * settings->random / engine->crashes -
+			number * settings->random / engine->crashes;
 	}
 	for (uint64_t i = 0; i < count; i++)
 		judge_add_task(engine, worker,

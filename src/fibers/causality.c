@@ -210,7 +210,7 @@ void causality_stored(uint32_t thread, const void *p, uint32_t descriptor)
 
 	if (thread >= THREADS_MAX || !(descriptor & ANY_ORDER))
 		return;
-	if (o && o->address && !(descriptor & PERDURE_RMW))
+	if (o && o->address && (!(descriptor & PERDURE_RMW) || descriptor & PERDURE_STORES))
 		forget(&o->released);
 	if (causality_releases(descriptor) ||
 	    (descriptor & PERDURE_ATOMIC && knower[thread].fenced))
@@ -251,7 +251,7 @@ void causality_access(const void *p, uint32_t descriptor, bool buffered)
 {
 	static const char somewhere; /* assembly does not say where it locks */
 	bool stores = descriptor & (PERDURE_STORES | PERDURE_RMW);
-	bool loads = !stores || descriptor & PERDURE_RMW;
+	bool loads = !(descriptor & PERDURE_STORES);
 	uint32_t thread = self();
 
 	if (!thread)

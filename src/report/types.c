@@ -79,6 +79,9 @@ static bool find_below(Dwarf_Die *parent, const char *name, bool declared, Dwarf
 		const char *own = dwarf_diename(&child), *rest;
 		int tag = dwarf_tag(&child);
 
+		if (!own && tag == DW_TAG_namespace)
+			own = "(anonymous namespace)";
+
 		if (own && same_type(own, name)) {
 			type = child;
 			if ((is_structure(tag) || tag == DW_TAG_typedef) && strip_type(&type) &&
