@@ -236,7 +236,7 @@ class Structures(TestCase):
 
     def fields(self, name, *options):
         source = PROGRAMS.parent / "torn" / (name + ".cc")
-        self.compile("-O1", "-g", "-I", PROGRAMS, source, "-o", name, tool="perdure-c++")
+        self.compile("-O0", "-g", "-I", PROGRAMS, source, "-o", name, tool="perdure-c++")
         self.run_tool("model", "--quiet", "--pm", "pool", "--json", name + ".json", *options, "./" + name, "pool",
                       status=None)
         self.result = self.load(name + ".json")

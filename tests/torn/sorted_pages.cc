@@ -93,10 +93,11 @@ int main(int argc, char **argv)
 		return pm->root && pm->root->search(99) > 99;
 	pm->root = &pm->pages[0];
 	PERSIST(&pm->root);
+	pm->root->insert(5, argv[0]);
 	pm->root->turn();
 	for (uint64_t key = 4; key > 0; key--)
 		pm->root->insert(key, argv[0]);
-	for (uint64_t key = 10; key < 12; key++)
+	for (uint64_t key = 10; key < 11; key++)
 		pm->root->insert(key, argv[0]);
 	pm->root->split(&pm->pages[1]);
 	return argc > 99;
