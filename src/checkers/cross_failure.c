@@ -573,20 +573,28 @@ static void report_torn(struct cross_failure *checker, const struct cross_failur
 	found(context, &finding);
 }
 
-static void judge_torn(struct cross_failure *checker, const struct cross_failure_run *run,
-		       const struct read_record *record, const struct view_writers *possible,
-		       found_fn found, void *context)
+/* The bytes of a read that matter. */
+static uint64_t torn_bytes(struct cross_failure *checker, const struct cross_failure_run *run,
+			   const struct read_record *record)
 {
 	const struct executions *all = &checker->session->executions;
-	uint64_t judged = record->bytes & ~volatile_bytes(checker->session, record->line);
 	bool verified = record->flags >> READ_VERIFICATION_SHIFT;
+	uint64_t bytes;
 
-	if (!run->view.strict)
-		judged &= ~bytes_of_ranges(all->commit, all->commits, record->line);
 	if (!checker->judges || (record->flags & READ_UNJUDGED && !verified) ||
 	    is_library(checker, record->stack))
-		judged = 0;
-	for (uint32_t i = 0; judged && i < possible->count; i++)
+		return 0;
+	bytes = record->bytes & ~volatile_bytes(checker->session, record->line);
+	if (!run->view.strict)
+		bytes &= ~bytes_of_ranges(all->commit, all->commits, record->line);
+	return bytes;
+}
+
+static void judge_torn(struct cross_failure *checker, const struct cross_failure_run *run,
+		       const struct read_record *record, uint64_t judged,
+		       const struct view_writers *possible, found_fn found, void *context)
+{
+	for (uint32_t i = 0; i < possible->count; i++)
 		if (run->view.history->part[possible->part[i]].bytes & judged &&
 		    torn_is_race(checker->torn, record->line, possible->part[i],
 				 run->view.crash->crash))
@@ -601,16 +609,19 @@ static void note_torn(struct cross_failure *checker, const struct read_record *r
 		torn_note_read(checker->torn, record->line, read->part[i]);
 }
 
-void cross_failure_judge_torn(struct cross_failure *checker, struct cross_failure_run *run,
-			      const struct read_record *record, found_fn found, void *context)
+uint32_t cross_failure_judge_torn(struct cross_failure *checker, struct cross_failure_run *run,
+				  const struct read_record *record, found_fn found, void *context)
 {
 	struct view_writers writers;
 
-	if (!checker->torn || record->flags & READ_OUTSIDE || run->stages)
-		return;
+	if (record->flags & READ_OUTSIDE || run->stages)
+		return UINT32_MAX;
 	view_writers(&run->view, record->line, record->bytes, false, &writers);
-	judge_torn(checker, run, record, &writers, found, context);
+	if (writers.count)
+		judge_torn(checker, run, record, torn_bytes(checker, run, record), &writers, found,
+			   context);
 	note_torn(checker, record, &writers);
+	return !writers.count ? UINT32_MAX : writers.count == 1 ? writers.part[0] + 1 : 0;
 }
 
 void cross_failure_judge(struct cross_failure *checker, struct cross_failure_run *run,
@@ -623,12 +634,16 @@ void cross_failure_judge(struct cross_failure *checker, struct cross_failure_run
 	if (record->flags & READ_OUTSIDE)
 		return;
 	if (checker->torn && !run->stages) {
-		struct view_writers writers;
+		bool uncertain = view_find(run->view.crash, record->line);
+		uint64_t torn = torn_bytes(checker, run, record);
+		struct view_writers writers = { 0 };
 
-		view_writers(&run->view, record->line, record->bytes, false, &writers);
-		judge_torn(checker, run, record, &writers, found, context);
+		if (torn || !uncertain)
+			view_writers(&run->view, record->line, record->bytes, false, &writers);
+		if (torn)
+			judge_torn(checker, run, record, torn, &writers, found, context);
 		cross_failure_value(run, record, &read);
-		if (read.line)
+		if (uncertain)
 			view_writers(&run->view, record->line, record->bytes, true, &writers);
 		note_torn(checker, record, &writers);
 	} else {

@@ -58,11 +58,14 @@ struct cross_failure_run {
 	} observed[VIEW_COMMITS];
 };
 
-/* A read of something certain that needs no other judgement than that of its stores' tearing. */
-void cross_failure_judge_torn(struct cross_failure *checker, struct cross_failure_run *run,
-			      const struct read_record *record,
-			      void (*found)(void *context, const struct raw_finding *finding),
-			      void *context);
+/*
+ * A read of something certain that needs no other judgement than that of its stores' tearing. The
+ * number of the only part that it reads + 1, 0 if there are more, UINT32_MAX if there is none.
+ */
+uint32_t cross_failure_judge_torn(struct cross_failure *checker, struct cross_failure_run *run,
+				  const struct read_record *record,
+				  void (*found)(void *context, const struct raw_finding *finding),
+				  void *context);
 
 void cross_failure_end(struct cross_failure *checker);
 bool cross_failure_start(struct cross_failure *checker, struct session *session);

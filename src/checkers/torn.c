@@ -504,6 +504,11 @@ void torn_note_read(struct torn *torn, uint64_t line, uint32_t part)
 		note_written_back(torn, torn->settings.eadr ? 0 : line, event);
 }
 
+bool torn_is_simple(const struct torn *torn)
+{
+	return torn->threads <= 1;
+}
+
 bool torn_is_new(struct torn *torn, uint32_t load, uint32_t store, bool benign)
 {
 	uint64_t pair = ((uint64_t)load << 32 | store << 1 | benign) + 1;

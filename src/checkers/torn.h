@@ -36,6 +36,9 @@ bool torn_is_race(struct torn *torn, uint64_t line, uint32_t part, uint32_t cras
 /* A part of this line has been read. */
 void torn_note_read(struct torn *torn, uint64_t line, uint32_t part);
 
+/* With one thread, what was no race at an earlier crash is none at a later one. */
+bool torn_is_simple(const struct torn *torn);
+
 /* True the first time. */
 bool torn_is_new(struct torn *torn, uint32_t load, uint32_t store, bool benign);
 

@@ -557,6 +557,26 @@ static uint32_t update(struct engine *engine, struct worker *worker, struct cros
 	return from ? from - 1 : 0;
 }
 
+/* A read that has been judged before, and only matters for what comes after it. */
+static void pass_step(struct judging *judging, struct cross_failure_run *run,
+		      struct path_step *step)
+{
+	struct torn *torn = judging->engine->checker.torn;
+
+	if (step->writer != PATH_WRITER_UNKNOWN && step->writer != PATH_WRITER_MANY &&
+	    torn_is_simple(torn)) {
+		if (step->writer != PATH_WRITER_NONE)
+			torn_note_read(torn, step->read.line, step->writer - 1);
+		return;
+	}
+	step->writer = cross_failure_judge_torn(&judging->engine->checker, run, &step->read, found,
+						judging);
+	if (!step->writer)
+		step->writer = PATH_WRITER_MANY;
+	else if (step->writer == UINT32_MAX)
+		step->writer = PATH_WRITER_NONE;
+}
+
 /*
  * Only reads of lines that have changed can be judged otherwise than before, and those that are new
  * on this path. With commit variables everything is judged in their light.
@@ -567,22 +587,26 @@ static void judge_path(struct engine *engine, struct worker *worker, const struc
 	struct cross_failure_run run;
 	struct judging judging = { engine, worker, task, &run.view, NULL };
 	const uint32_t *position;
-	uint32_t count = path_positions(path, path->changed, path->changes, &position);
+	uint32_t count = path_positions(path, path->changed, path->changes, &position), end;
 
 	if (engine->session->executions.commits)
 		from = 0;
 	judge_start_view(engine, worker, task, &run);
 	if (engine->checker.torn)
 		torn_begin(engine->checker.torn);
-	for (uint32_t i = 0, next = 0; i < path->length; i++) {
-		const struct read_record *read = &path->step[i].read;
+	/* Behind the last one that is to be judged nothing is of interest. */
+	end = from < path->length ? path->length : count ? position[count - 1] + 1 : 0;
+	for (uint32_t i = 0, next = 0; i < end && i < path->length; i++) {
+		struct path_step *step = &path->step[i];
 		bool changed = next < count && position[next] == i;
 
 		next += changed;
-		if (changed || i >= from)
-			path->read_something |= judge_read(&judging, &run, read);
-		else if (engine->checker.torn)
-			cross_failure_judge_torn(&engine->checker, &run, read, found, &judging);
+		if (changed || i >= from) {
+			step->writer = PATH_WRITER_UNKNOWN;
+			path->read_something |= judge_read(&judging, &run, &step->read);
+		} else if (engine->checker.torn) {
+			pass_step(&judging, &run, step);
+		}
 	}
 	conclude(&judging, &run, path->outcome, path->read_something);
 }

@@ -11,6 +11,9 @@
 
 enum { PATH_CHANGES_MAX = 4096 };
 
+/* Not a part + 1 of the history: not looked for yet, nobody, several. */
+enum { PATH_WRITER_UNKNOWN = 0, PATH_WRITER_NONE = UINT32_MAX - 1, PATH_WRITER_MANY };
+
 struct path {
 	bool known; /* it leads to an outcome */
 	uint32_t length;
@@ -18,6 +21,7 @@ struct path {
 		struct read_record read;
 		uint32_t node;
 		uint32_t before; /* position + 1 of the read of the same line before this one */
+		uint32_t writer; /* who stored it, if it is certain: see below */
 	} *step;
 	uint32_t room;
 	const struct outcome *outcome;

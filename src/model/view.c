@@ -572,6 +572,68 @@ static void add_version_writers(const struct view *view, const struct history_ve
 	add_last_writers(view->history, line, versions->window.from, older, writers);
 }
 
+/* The writers of some bytes, as the stores of a line are made one after the other. */
+struct layers {
+	uint32_t count;
+	struct {
+		uint32_t part;
+		uint64_t bytes;
+	} layer[HISTORY_LINE_SIZE];
+};
+
+static void put_layer(struct layers *layers, uint32_t part, uint64_t bytes)
+{
+	uint32_t kept = 0;
+
+	if (!bytes)
+		return;
+	for (uint32_t i = 0; i < layers->count; i++) {
+		layers->layer[i].bytes &= ~bytes;
+		if (layers->layer[i].bytes)
+			layers->layer[kept++] = layers->layer[i];
+	}
+	layers->layer[kept].part = part;
+	layers->layer[kept].bytes = bytes;
+	layers->count = kept + 1;
+}
+
+static void put_older(const struct history *history, const struct history_line *line, uint32_t end,
+		      uint64_t bytes, struct layers *layers)
+{
+	while (bytes && end-- > 0) {
+		const struct history_part *part = &history->part[line->first + end];
+
+		put_layer(layers, line->first + end, part->bytes & bytes);
+		bytes &= ~part->bytes;
+	}
+}
+
+/* Where nothing overtakes anything, a version is how many of the stores are there. */
+static void add_ordered_writers(const struct view *view, const struct view_line *uncertain,
+				uint64_t bytes, bool chosen, struct view_writers *writers)
+{
+	const struct view_state *state = &view->state[uncertain - view->crash->line];
+	const struct history_line *line = &view->history->line[uncertain->line];
+	struct layers layers = { 0 };
+	bool news = true;
+
+	put_older(view->history, line, uncertain->from, bytes, &layers);
+	for (uint32_t v = 0; v <= uncertain->to - uncertain->from; v++) {
+		if (v) {
+			uint32_t number = line->first + uncertain->from + v - 1;
+			uint64_t own = view->history->part[number].bytes & bytes;
+
+			put_layer(&layers, number, own);
+			news |= own != 0;
+		}
+		if (!news || !(chosen ? v == state->chosen : !state->started || is_alive(state, v)))
+			continue;
+		for (uint32_t i = 0; i < layers.count; i++)
+			add_writer(writers, layers.layer[i].part);
+		news = false;
+	}
+}
+
 void view_writers(const struct view *view, uint64_t address, uint64_t bytes, bool chosen,
 		  struct view_writers *writers)
 {
@@ -594,6 +656,11 @@ void view_writers(const struct view *view, uint64_t address, uint64_t bytes, boo
 	if (uncertain->contents)
 		return;
 	state = &view->state[uncertain - view->crash->line];
+	if (!history->line[uncertain->line].special &&
+	    uncertain->to - uncertain->from < HISTORY_VERSIONS) {
+		add_ordered_writers(view, uncertain, bytes, chosen, writers);
+		return;
+	}
 	view_versions(history, view->crash, uncertain, &versions);
 	for (uint32_t v = 0; v < versions.count; v++)
 		if (chosen ? v == state->chosen : !state->started || is_alive(state, v))
