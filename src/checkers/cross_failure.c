@@ -546,12 +546,12 @@ static void judge_stages(struct cross_failure *checker, const struct cross_failu
 
 /* ---- torn stores ---- */
 
-static void report_torn(struct cross_failure *checker, const struct cross_failure_run *run,
+static void report_torn(struct cross_failure *checker, const struct history *history,
 			const struct read_record *record, uint32_t number, uint64_t bytes,
 			found_fn found, void *context)
 {
-	const struct history_part *part = &run->view.history->part[number];
-	const struct history_event *store = &run->view.history->event[part->event];
+	const struct history_part *part = &history->part[number];
+	const struct history_event *store = &history->event[part->event];
 	const struct executions *all = &checker->session->executions;
 	uint64_t read = part->bytes & bytes;
 	bool benign = record->flags >> READ_VERIFICATION_SHIFT ||
@@ -598,8 +598,8 @@ static void judge_torn(struct cross_failure *checker, const struct cross_failure
 		if (run->view.history->part[possible->part[i]].bytes & judged &&
 		    torn_is_race(checker->torn, record->line, possible->part[i],
 				 run->view.crash->crash))
-			report_torn(checker, run, record, possible->part[i], judged, found,
-				    context);
+			report_torn(checker, run->view.history, record, possible->part[i], judged,
+				    found, context);
 }
 
 static void note_torn(struct cross_failure *checker, const struct read_record *record,
@@ -607,6 +607,56 @@ static void note_torn(struct cross_failure *checker, const struct read_record *r
 {
 	for (uint32_t i = 0; i < read->count; i++)
 		torn_note_read(checker->torn, record->line, read->part[i]);
+}
+
+/* Has this store of a recovery left what is there now? */
+static bool is_content_of(const struct history *history, const struct history_part *part,
+			  const struct read_record *record,
+			  const unsigned char content[HISTORY_LINE_SIZE])
+{
+	const struct history_event *store = &history->event[part->event];
+
+	for (uint64_t rest = part->bytes & record->bytes; rest; rest &= rest - 1) {
+		unsigned byte = __builtin_ctzll(rest);
+
+		if (history->data[store->data + record->line + byte - store->address] !=
+		    content[byte])
+			return false;
+	}
+	return true;
+}
+
+/* After further crashes only contents are known: the last store that fits is taken for the one. */
+static void judge_torn_stages(struct cross_failure *checker, const struct cross_failure_run *run,
+			      const struct read_record *record, const struct view_read *read,
+			      found_fn found, void *context)
+{
+	const unsigned char *content =
+		run->view.crash->content[read->line->content + read->version];
+	uint64_t judged = torn_bytes(checker, run, record);
+
+	if (!checker->torn)
+		return;
+	for (unsigned i = 0; i < run->stages && read->line->contents; i++) {
+		const struct cross_failure_stage *stage = &run->stage[i];
+		const struct history_line *line =
+			stage->torn ? history_find(stage->history, record->line) : NULL;
+
+		for (uint32_t k = line ? line->parts : 0; k-- > 0;) {
+			uint32_t number = line->first + k;
+			const struct history_part *part = &stage->history->part[number];
+
+			if (part->event >= stage->crash || !(part->bytes & record->bytes) ||
+			    !is_content_of(stage->history, part, record, content))
+				continue;
+			if (part->bytes & judged &&
+			    torn_is_race(stage->torn, record->line, number, stage->crash))
+				report_torn(checker, stage->history, record, number, judged, found,
+					    context);
+			torn_note_read(stage->torn, record->line, number);
+			return;
+		}
+	}
 }
 
 uint32_t cross_failure_judge_torn(struct cross_failure *checker, struct cross_failure_run *run,
@@ -654,6 +704,8 @@ void cross_failure_judge(struct cross_failure *checker, struct cross_failure_run
 		if (checker->judges && read.line && !(record->flags & READ_UNJUDGED) &&
 		    !is_library(checker, record->stack))
 			judge_stages(checker, run, record, &read, found, context);
+		if (read.line)
+			judge_torn_stages(checker, run, record, &read, found, context);
 		return;
 	}
 	if (read.line) {

@@ -43,6 +43,7 @@ struct cross_failure_run {
 	struct cross_failure_stage {
 		const struct history *history;
 		uint32_t crash;
+		struct torn *torn; /* null: not looked for */
 	} stage[CROSS_FAILURE_STAGES];
 	unsigned stages;
 	/* Results. */

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "session/session.h"
-
 enum { LINE = HISTORY_LINE_SIZE, RANGES = 1024 };
 
 /* A flush of a line that has been completed: by itself, or by a fence of its thread. */
@@ -375,15 +373,16 @@ static void exempt_quiet(struct torn *torn)
 	free(quiet);
 }
 
-struct torn *torn_new(const struct session *session, const struct torn_settings *settings)
+struct torn *torn_new(const struct history *history, bool prebuilt,
+		      const struct torn_settings *settings)
 {
 	struct torn *torn = allocate(1, sizeof(*torn));
 
-	torn->history = &session->executions.history;
+	torn->history = history;
 	torn->settings = *settings;
 	list_threads(torn);
 	list_flushes(torn);
-	list_exempt(torn, session->executions.prebuilt);
+	list_exempt(torn, prebuilt);
 	exempt_quiet(torn);
 	torn->seen = allocate(torn->threads, sizeof(*torn->seen));
 	torn->line_mask = 255;
@@ -502,6 +501,11 @@ void torn_note_read(struct torn *torn, uint64_t line, uint32_t part)
 	if ((flags & HISTORY_ATOMIC && !(flags & HISTORY_RELAXED)) ||
 	    (flags & HISTORY_FOREIGN && flags & HISTORY_LIBRARY))
 		note_written_back(torn, torn->settings.eadr ? 0 : line, event);
+}
+
+uint32_t torn_threads(const struct torn *torn)
+{
+	return torn->threads;
 }
 
 bool torn_is_simple(const struct torn *torn)

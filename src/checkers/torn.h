@@ -12,7 +12,6 @@
 
 #include "model/view.h"
 
-struct session;
 struct torn;
 
 struct torn_settings {
@@ -20,8 +19,9 @@ struct torn_settings {
 	bool eadr;   /* caches are persistent: no flush matters, but order does */
 };
 
-/* Of this history. Null if there is no memory. */
-struct torn *torn_new(const struct session *session, const struct torn_settings *settings);
+/* Of this history; `prebuilt`: its transactions are those of a library that has no hooks. */
+struct torn *torn_new(const struct history *history, bool prebuilt,
+		      const struct torn_settings *settings);
 void torn_free(struct torn *torn);
 
 /* Another recovery: nothing was read yet. */
@@ -35,6 +35,9 @@ bool torn_is_race(struct torn *torn, uint64_t line, uint32_t part, uint32_t cras
 
 /* A part of this line has been read. */
 void torn_note_read(struct torn *torn, uint64_t line, uint32_t part);
+
+/* How many threads it has. */
+uint32_t torn_threads(const struct torn *torn);
 
 /* With one thread, what was no race at an earlier crash is none at a later one. */
 bool torn_is_simple(const struct torn *torn);

@@ -46,6 +46,7 @@ void leaf_free(struct leaf *leaf)
 	free((void *)leaf->history.event);
 	free((void *)leaf->history.data);
 	free(leaf->history.memory);
+	torn_free(leaf->torn);
 	free(leaf->reads_before);
 	free(leaf->read);
 	free(leaf);
@@ -181,7 +182,7 @@ struct chain_state *chain_fixed(const struct view *view, const struct image *ima
 	return state;
 }
 
-struct chain_state *chain_new(const struct leaf *leaf, uint32_t crash, struct view *view,
+struct chain_state *chain_new(struct leaf *leaf, uint32_t crash, struct view *view,
 			      const struct image *image)
 {
 	const struct history *history = &leaf->history;

@@ -17,6 +17,7 @@ struct leaf {
 	uint32_t reads;
 	uint32_t *reads_before; /* each event */
 	struct history history;
+	struct torn *torn; /* made when it is needed */
 };
 
 /* What a crash inside of a recovery leaves: lines with lists of contents. */
@@ -24,7 +25,7 @@ struct chain_state {
 	struct chain_state *next;         /* all of a crash point's */
 	const struct chain_state *before; /* what that recovery started from; null: the program */
 	unsigned stage;                   /* of the recovery that comes next */
-	const struct leaf *leaf;          /* the one that has crashed */
+	struct leaf *leaf;                /* the one that has crashed */
 	uint32_t crash;                   /* before this event of it */
 	bool cut;                         /* some list is longer than can be kept */
 	uint32_t lines, contents, mask;
@@ -41,7 +42,7 @@ void leaf_free(struct leaf *leaf);
  * `view` is how memory was before the recovery that has crashed: it goes through what that has read
  * up to the crash, and is used up. Null if there is no memory.
  */
-struct chain_state *chain_new(const struct leaf *leaf, uint32_t crash, struct view *view,
+struct chain_state *chain_new(struct leaf *leaf, uint32_t crash, struct view *view,
 			      const struct image *image);
 /* The crash of `view` with each line in one version: those of the list, in its order. */
 struct chain_state *chain_fixed(const struct view *view, const struct image *image,

@@ -66,18 +66,6 @@ static bool choose_crashes(struct engine *engine)
 	return true;
 }
 
-static void start_torn(struct engine *engine)
-{
-	const struct session_options *options = &engine->session->options;
-	struct torn_settings settings = {
-		.prefix = !engine->check->settings.no_prefix,
-		.eadr = options->model == LINES_EADR,
-	};
-
-	if (options->enabled & 1u << KIND_TORN_STORE && !engine->session->executions.causality_lost)
-		engine->checker.torn = torn_new(engine->session, &settings);
-}
-
 static bool build_history(struct engine *engine)
 {
 	struct executions *all = &engine->session->executions;
@@ -95,7 +83,8 @@ static bool build_history(struct engine *engine)
 	}
 	if (!choose_crashes(engine) || !cross_failure_start(&engine->checker, engine->session))
 		return false;
-	start_torn(engine);
+	if (!all->causality_lost)
+		engine->checker.torn = judge_new_torn(engine, &all->history, all->prebuilt);
 	resume_load(engine);
 	return true;
 }
@@ -321,6 +310,11 @@ static bool start_workers(struct engine *engine)
 			return false;
 		}
 	}
+	if (!engine->worker[0].execution->lazy && !settings->checker &&
+	    engine->session->options.enabled & 1u << KIND_TORN_STORE)
+		session_limit(engine->session, UINT32_MAX,
+			      "torn stores were not looked for: that needs a recovery that was "
+			      "built with perdure-cc");
 	engine->ready = true;
 	return true;
 }

@@ -124,6 +124,9 @@ void judge(struct engine *engine, struct worker *worker, const struct task *task
 /* How memory is before an execution of this task has read anything. */
 void judge_start_view(struct engine *engine, struct worker *worker, const struct task *task,
 		      struct cross_failure_run *run);
+/* Looks for torn stores of this history; null if nobody wants that. */
+struct torn *judge_new_torn(const struct engine *engine, const struct history *history,
+			    bool prebuilt);
 /* The image has moved on: lines have changed. */
 void judge_note_changes(struct worker *worker);
 /* If it is known what this task will do: judges that, and returns it. Null if it must run. */

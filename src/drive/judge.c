@@ -66,6 +66,29 @@ static void add_alternatives(const struct engine *engine, struct worker *worker,
 
 /* ---- judging ---- */
 
+struct torn *judge_new_torn(const struct engine *engine, const struct history *history,
+			    bool prebuilt)
+{
+	const struct session_options *options = &engine->session->options;
+	struct torn_settings settings = {
+		.prefix = !engine->check->settings.no_prefix,
+		.eadr = options->model == LINES_EADR,
+	};
+
+	return options->enabled & 1u << KIND_TORN_STORE ? torn_new(history, prebuilt, &settings)
+							: NULL;
+}
+
+/* What threads of a recovery knew of each other is not written down. */
+static struct torn *torn_of_leaf(const struct engine *engine, struct leaf *leaf)
+{
+	if (!leaf->torn)
+		leaf->torn = judge_new_torn(engine, &leaf->history, false);
+	if (leaf->torn && torn_threads(leaf->torn) == 1)
+		return leaf->torn;
+	return NULL;
+}
+
 void judge_start_view(struct engine *engine, struct worker *worker, const struct task *task,
 		      struct cross_failure_run *run)
 {
@@ -105,14 +128,15 @@ void judge_start_view(struct engine *engine, struct worker *worker, const struct
 	for (const struct chain_state *from = task->from; from; from = from->before)
 		if (from->leaf)
 			run->stage[run->stages++] =
-				(struct cross_failure_stage){ &from->leaf->history, from->crash };
+				(struct cross_failure_stage){ &from->leaf->history, from->crash,
+							      torn_of_leaf(engine, from->leaf) };
 }
 
 /* ---- crashes inside of a recovery ---- */
 
 /* One task for each point at which the recovery itself could crash. */
 static void add_crashes(struct engine *engine, struct worker *worker, const struct task *task,
-			const struct leaf *leaf)
+			struct leaf *leaf)
 {
 	const struct history *history = &leaf->history;
 	struct cross_failure_run run;
@@ -468,6 +492,15 @@ static bool judge_read(const struct judging *judging, struct cross_failure_run *
 	       (!(read->flags & READ_OUTSIDE) && image_was_stored(&judging->worker->image, read));
 }
 
+static void begin_torn(struct engine *engine, struct cross_failure_run *run)
+{
+	if (engine->checker.torn)
+		torn_begin(engine->checker.torn);
+	for (unsigned i = 0; i < run->stages; i++)
+		if (run->stage[i].torn)
+			torn_begin(run->stage[i].torn);
+}
+
 void judge(struct engine *engine, struct worker *worker, const struct task *task,
 	   const struct read_record *read, uint32_t reads, const struct outcome *outcome)
 {
@@ -476,8 +509,7 @@ void judge(struct engine *engine, struct worker *worker, const struct task *task
 	bool read_something = false;
 
 	judge_start_view(engine, worker, task, &run);
-	if (engine->checker.torn)
-		torn_begin(engine->checker.torn);
+	begin_torn(engine, &run);
 	for (uint32_t i = 0; i < reads; i++)
 		read_something |= judge_read(&judging, &run, &read[i]);
 	conclude(&judging, &run, outcome, read_something);
@@ -592,8 +624,7 @@ static void judge_path(struct engine *engine, struct worker *worker, const struc
 	if (engine->session->executions.commits)
 		from = 0;
 	judge_start_view(engine, worker, task, &run);
-	if (engine->checker.torn)
-		torn_begin(engine->checker.torn);
+	begin_torn(engine, &run);
 	/* Behind the last one that is to be judged nothing is of interest. */
 	end = from < path->length ? path->length : count ? position[count - 1] + 1 : 0;
 	for (uint32_t i = 0, next = 0; i < end && i < path->length; i++) {
