@@ -229,7 +229,7 @@ class Work(TestCase):
         self.compile("-O1", "-I", PROGRAMS, "slow.c", "-o", "slow")
         whole = self.slow()
         self.assertTrue(whole["complete"])
-        self.assertEqual({f["kind"] for f in whole["findings"]} - {"missing-flush", "cross-failure-race"},
+        self.assertEqual({f["kind"] for f in whole["findings"]} - {"missing-flush", "cross-failure-race", "torn-store"},
                          {"crash-symptom", "custom"})
         limit, runs, result = 0.2, 0, None
         while not result or not result["complete"]:

@@ -77,8 +77,8 @@ static void test_options(void **state)
 	assert_int_equal(options.session.enabled,
 			 1u << KIND_MISSING_FENCE | 1u << KIND_STORE_OUTSIDE_TX |
 				 1u << KIND_DUPLICATE_TX_ADD | 1u << KIND_CUSTOM |
-				 1u << KIND_CROSS_FAILURE_RACE | 1u << KIND_CROSS_FAILURE_SEMANTIC |
-				 1u << KIND_CRASH_SYMPTOM);
+				 1u << KIND_TORN_STORE | 1u << KIND_CROSS_FAILURE_RACE |
+				 1u << KIND_CROSS_FAILURE_SEMANTIC | 1u << KIND_CRASH_SYMPTOM);
 	assert_int_equal(options_parse(&options, bad, OPTIONS_RUN), 2);
 	assert_int_equal(options_parse(&options, none, OPTIONS_CHECK), 2);
 	assert_string_equal(options_suggest("chekc", words), "check");
