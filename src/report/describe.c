@@ -235,10 +235,14 @@ static enum style style_of(const char *path)
 static char *torn_fix(const struct finding *f, uint64_t size)
 {
 	const struct frame_info *store = f->sites > 1 ? site_shown(&f->site[1]) : NULL;
-	const char *what = f->field ? f->field : f->member;
+	const char *what = f->field ? f->field : f->member, *address = "&";
 
 	if (!store || !store->file || !what)
 		return NULL;
+	if (*what == '*') { /* the address of what a pointer points to */
+		what++;
+		address = "";
+	}
 	if (size > 8)
 		return format("a store of %lu bytes cannot be atomic: let recovery read first what "
 			      "is stored after %s:%u and its flush, or protect it with a checksum",
@@ -249,12 +253,12 @@ static char *torn_fix(const struct finding *f, uint64_t size)
 			      ".store(…, std::memory_order_release)",
 			      f->member ? f->member : what, store->file, store->line);
 	case STYLE_C11:
-		return format("at %s:%u: atomic_store_explicit(&%s, …, memory_order_release), with "
-			      "an _Atomic type",
-			      store->file, store->line, what);
+		return format("at %s:%u: atomic_store_explicit(%s%s, …, memory_order_release), "
+			      "with an _Atomic type",
+			      store->file, store->line, address, what);
 	default:
-		return format("at %s:%u: __atomic_store_n(&%s, …, __ATOMIC_RELEASE)", store->file,
-			      store->line, what);
+		return format("at %s:%u: __atomic_store_n(%s%s, …, __ATOMIC_RELEASE)", store->file,
+			      store->line, address, what);
 	}
 }
 

@@ -99,7 +99,7 @@ class Run(TestCase):
         finding = result["findings"][0]
         self.assertEqual(set(finding), {
             "id", "kind", "oracle", "severity", "cause", "cause_fingerprint", "message", "sites",
-            "address", "size", "object", "crash_point", "count", "fingerprint", "fix", "witness",
+            "address", "size", "object", "member", "crash_point", "count", "fingerprint", "fix", "witness",
             "suppressed", "baseline"})
         self.assertEqual((finding["kind"], finding["size"]), ("missing-flush", 8))
         self.assertEqual(finding["object"], {"map": str(self.directory / "pool"), "offset": 0,

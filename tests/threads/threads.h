@@ -31,7 +31,7 @@ __attribute__((constructor)) static inline void map_pool(void)
 	if (pm == MAP_FAILED)
 		abort();
 	close(fd);
-	*pm += 1;
+	__atomic_store_n(pm, *pm + 1, __ATOMIC_RELEASE);
 	__builtin_ia32_clflush(pm);
 }
 
