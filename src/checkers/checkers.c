@@ -17,6 +17,11 @@ void checkers_mute(bool begin)
 	muted += begin ? 1 : -(muted > 0);
 }
 
+bool checkers_are_muted(void)
+{
+	return muted != 0;
+}
+
 uint32_t checkers_report(const struct raw_finding *finding, uint32_t owner)
 {
 	/* What is lost is lost wherever it is judged. */

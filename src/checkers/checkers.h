@@ -13,6 +13,7 @@ uint32_t checkers_report(const struct raw_finding *finding, uint32_t owner);
 
 /* The program asks not to be judged for a while, in this process; may nest. */
 void checkers_mute(bool begin);
+bool checkers_are_muted(void);
 
 extern const struct lines_listener pattern_checker;
 

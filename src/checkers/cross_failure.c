@@ -277,6 +277,8 @@ static void judge_race(const struct cross_failure_run *run, const struct read_re
 		     !(run->view.history->part[line->first + store].bytes & bytes)))
 			store = i;
 	}
+	if (store != HISTORY_NEVER && store_of(run, line, store)->flags & HISTORY_UNJUDGED)
+		return;
 	if (store != HISTORY_NEVER) {
 		finding.other = store_of(run, line, store)->stack;
 		finding.thread = store_of(run, line, store)->thread;
@@ -504,14 +506,17 @@ static void note_stage_reads(struct cross_failure *checker, const struct cross_f
 		for (uint32_t k = 0; line && k < line->parts; k++) {
 			const struct history_part *part = &history->part[line->first + k];
 
-			if (part->settled == HISTORY_NEVER && part->event < run->stage[i].crash &&
-			    part->bytes & record->bytes)
+			if (part->event >= run->stage[i].crash || !(part->bytes & record->bytes))
+				continue;
+			if (history == run->view.history)
+				checker->was_read[part->event / 8] |= 1 << part->event % 8;
+			else if (part->settled == HISTORY_NEVER)
 				mark_stage_read(checker, history->event[part->event].stack);
 		}
 	}
 }
 
-/* What the program has stored was judged after the first crash; here it is about recoveries. */
+/* Contents are all that is known: the last store that may be missing is the one to name. */
 static void judge_stages(struct cross_failure *checker, const struct cross_failure_run *run,
 			 const struct read_record *record, const struct view_read *read,
 			 found_fn found, void *context)

@@ -29,7 +29,7 @@ struct cross_failure_protected {
 	uint64_t start, end;
 };
 
-enum { CROSS_FAILURE_EVENTS = 16, CROSS_FAILURE_STAGES = 4 };
+enum { CROSS_FAILURE_EVENTS = 16, CROSS_FAILURE_STAGES = 5 };
 
 /* One recovery. */
 struct cross_failure_run {
@@ -38,8 +38,10 @@ struct cross_failure_run {
 	const void *image;
 	const struct cross_failure_protected *protected;
 	uint32_t protecteds;
-	/* Recoveries that have crashed as well, the last one first, and before which of their
-	 * events. */
+	/*
+	 * After several crashes: what has crashed, the last one first, and before which of their
+	 * events; the program is behind the recoveries.
+	 */
 	struct cross_failure_stage {
 		const struct history *history;
 		uint32_t crash;

@@ -464,10 +464,11 @@ static void note_written_back(struct torn *torn, uint64_t line, uint32_t event)
 	join(torn, state->known, event);
 }
 
+/* Or somebody else's. */
 static bool is_atomic(const struct history_event *event)
 {
-	return event->flags & (HISTORY_ATOMIC | HISTORY_SINGLE | HISTORY_NONTEMPORAL) ||
-	       (event->flags & HISTORY_LIBRARY);
+	return event->flags & (HISTORY_ATOMIC | HISTORY_SINGLE | HISTORY_NONTEMPORAL |
+			       HISTORY_LIBRARY | HISTORY_UNJUDGED);
 }
 
 bool torn_is_race(struct torn *torn, uint64_t line, uint32_t part, uint32_t crash)

@@ -107,7 +107,9 @@ static void warn_of_vacuous(const struct check *check)
 	const struct check_counts *counts = &check->counts;
 	char text[160];
 
-	if (!counts->recoveries || counts->vacuous * 2 <= counts->recoveries)
+	/* With further crashes, a recovery may be there for the next one only. */
+	if (!counts->recoveries || counts->vacuous * 2 <= counts->recoveries ||
+	    counts->further_crash_points)
 		return;
 	snprintf(text, sizeof(text),
 		 "%lu of %lu recoveries ended without reading anything that was stored before the "

@@ -340,6 +340,19 @@ static void instrument_rmw(struct instrumenter *in, LLVMValueRef rmw)
 	surround(in, &access);
 }
 
+/* One that fails is a load with an order of its own: the stronger one counts. */
+static LLVMAtomicOrdering stronger_order(LLVMAtomicOrdering success, LLVMAtomicOrdering failure)
+{
+	bool acquires = failure == LLVMAtomicOrderingAcquire ||
+			failure == LLVMAtomicOrderingSequentiallyConsistent;
+
+	if (acquires && success == LLVMAtomicOrderingMonotonic)
+		return LLVMAtomicOrderingAcquire;
+	if (acquires && success == LLVMAtomicOrderingRelease)
+		return LLVMAtomicOrderingAcquireRelease;
+	return success;
+}
+
 static void instrument_compare_exchange(struct instrumenter *in, LLVMValueRef exchange)
 {
 	LLVMValueRef pointer = LLVMGetOperand(exchange, 0), next;
@@ -348,7 +361,9 @@ static void instrument_compare_exchange(struct instrumenter *in, LLVMValueRef ex
 		.pointer = pointer,
 		.base = access_base(pointer),
 		.size = access_size(in, LLVMTypeOf(LLVMGetOperand(exchange, 1))),
-		.flags = PERDURE_RMW | order_flags(LLVMGetCmpXchgSuccessOrdering(exchange)),
+		.flags = PERDURE_RMW |
+			 order_flags(stronger_order(LLVMGetCmpXchgSuccessOrdering(exchange),
+						    LLVMGetCmpXchgFailureOrdering(exchange))),
 	};
 	LLVMValueRef done;
 

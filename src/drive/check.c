@@ -83,7 +83,14 @@ static bool build_history(struct engine *engine)
 	}
 	if (!choose_crashes(engine) || !cross_failure_start(&engine->checker, engine->session))
 		return false;
-	if (!all->causality_lost)
+	if (engine->session->binary)
+		session_limit(
+			engine->session, UINT32_MAX,
+			"the program was not built with perdure-cc: which of its stores are "
+			"atomic in the source is not known; stores of up to 8 bytes count as "
+			"such (--strict-commit: they do not), and torn stores were not looked "
+			"for");
+	if (!all->causality_lost && !engine->session->binary)
 		engine->checker.torn = judge_new_torn(engine, &all->history, all->prebuilt);
 	resume_load(engine);
 	return true;

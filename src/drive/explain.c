@@ -113,19 +113,31 @@ static void minimise_lines(struct failure *f)
 	}
 }
 
-/* The newest version of each line with which it still fails. */
-static void renew_lines(struct failure *f)
+/* The newest version of each line with which it still fails; whether one has become newer. */
+static bool renew_lines(struct failure *f)
 {
+	bool any = false;
+
 	for (uint32_t i = 0; i < f->olds; i++) {
 		uint32_t line = f->old[i], known = f->version[line];
 
 		for (uint32_t version = f->newest[line]; version-- > known + 1;) {
 			f->version[line] = version;
-			if (fails_with(f, f->version))
+			if (fails_with(f, f->version)) {
+				any = true;
 				break;
+			}
 			f->version[line] = known;
 		}
 	}
+	return any;
+}
+
+/* One line that is newer may make another one dispensable. */
+static bool minimise(struct failure *f)
+{
+	minimise_lines(f);
+	return renew_lines(f) && f->probes < PROBES;
 }
 
 /* ---- what is told ---- */
@@ -205,47 +217,75 @@ static void note_missing(struct failure *f)
 	free(part);
 }
 
-/* A read where there was a choice: what came of it, and whose store that was. */
-static void note_read(struct failure *f, const struct read_record *record,
-		      const struct view_read *read)
+/* Who wrote a byte in a version of a line; HISTORY_NEVER if that was before the program. */
+static uint32_t writer_of(const struct failure *f, const struct history_versions *versions,
+			  uint32_t version, unsigned byte)
 {
-	const struct history_line *line = read->versions.window.line;
-	uint32_t writer[HISTORY_LINE_SIZE], part;
-	unsigned char content[HISTORY_LINE_SIZE];
-	unsigned byte = __builtin_ctzll(read->open), size = 0;
+	uint32_t writer[HISTORY_LINE_SIZE];
+
+	history_writers(f->run.view.history, versions, version, writer);
+	if (writer[byte] != HISTORY_NEVER)
+		return writer[byte];
+	return history_last_writer(f->run.view.history, versions->window.line,
+				   versions->window.from, byte);
+}
+
+/* A read of something that could have had other contents: what came of it, and whose store that
+ * was. */
+static void note_read(struct failure *f, const struct read_record *record, uint32_t number)
+{
+	const struct history *history = f->run.view.history;
+	const struct view_line *line = &f->run.view.crash->line[number];
+	unsigned byte = __builtin_ctzll(record->bytes), size = 0;
 	struct check_witness *witness = f->witness;
+	unsigned char content[HISTORY_LINE_SIZE];
+	struct history_versions versions;
 	struct check_read *note;
+	uint32_t part;
 
 	if (witness->reads == CHECK_READS)
 		return;
-	if (!witness->read)
-		witness->read = calloc(CHECK_READS, sizeof(*witness->read));
-	if (!witness->read)
-		abort();
 	while (byte + size < HISTORY_LINE_SIZE && record->bytes >> (byte + size) & 1)
 		size++;
-	view_content(&f->run.view, read->line, read->version,
+	view_versions(history, f->run.view.crash, line, &versions);
+	view_content(&f->run.view, line, f->version[number],
 		     image_content(&f->worker->image, record->line), content);
-	history_writers(f->run.view.history, &read->versions, read->version, writer);
-	part = writer[byte] != HISTORY_NEVER
-		       ? writer[byte]
-		       : history_last_writer(f->run.view.history, line, read->versions.window.from,
-					     byte);
+	part = writer_of(f, &versions, f->version[number], byte);
 	note = &witness->read[witness->reads++];
 	*note = (struct check_read){
 		.address = record->line + byte,
 		.size = size,
 		.load = record->stack,
-		.store = part == HISTORY_NEVER
-				 ? 0
-				 : f->run.view.history
-					   ->event[f->run.view.history->part[line->first + part]
-							   .event]
-					   .stack,
-		.newest = read->version == view_default(&read->versions, true),
+		.newest = part == writer_of(f, &versions, f->newest[number], byte),
 	};
+	if (part != HISTORY_NEVER)
+		note->store =
+			history->event[history->part[versions.window.line->first + part].event]
+				.stack;
 	memcpy(note->value, content + byte,
 	       size < sizeof(note->value) ? size : sizeof(note->value));
+}
+
+/* Of the recovery that fails with what must be missing, and no more. */
+static void note_reads(struct failure *f)
+{
+	const struct execution *execution = f->worker->execution;
+
+	f->probes = 0; /* this one is always there */
+	if (!fails_with(f, f->version))
+		return;
+	f->witness->read = calloc(CHECK_READS, sizeof(*f->witness->read));
+	if (!f->witness->read)
+		abort();
+	for (uint32_t i = 0; i < execution->reads; i++) {
+		const struct read_record *record = &execution->read[i];
+		const struct view_line *line = record->flags & READ_OUTSIDE
+						       ? NULL
+						       : view_find(f->run.view.crash, record->line);
+
+		if (line)
+			note_read(f, record, line - f->run.view.crash->line);
+	}
 }
 
 /* ---- one failure ---- */
@@ -273,8 +313,6 @@ static bool repeat(struct failure *f)
 		if (!read.line)
 			continue;
 		f->read[read.line - f->run.view.crash->line] |= record->bytes;
-		if (read.open)
-			note_read(f, record, &read);
 	}
 	return true;
 }
@@ -314,10 +352,11 @@ static void explain(struct failure *f)
 	if (repeat(f)) {
 		list_old(f);
 		if (fails_with(f, f->version)) {
-			minimise_lines(f);
-			renew_lines(f);
+			while (minimise(f))
+				continue;
 			f->witness->minimal = f->probes < PROBES;
 			note_missing(f);
+			note_reads(f);
 		}
 	}
 	free(f->read);

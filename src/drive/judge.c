@@ -130,6 +130,10 @@ void judge_start_view(struct engine *engine, struct worker *worker, const struct
 			run->stage[run->stages++] =
 				(struct cross_failure_stage){ &from->leaf->history, from->crash,
 							      torn_of_leaf(engine, from->leaf) };
+	if (run->stages) /* and what the program itself has left, behind them */
+		run->stage[run->stages++] =
+			(struct cross_failure_stage){ &all->history, worker->image.crash,
+						      engine->checker.torn };
 }
 
 /* ---- crashes inside of a recovery ---- */

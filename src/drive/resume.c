@@ -56,6 +56,37 @@ static uint64_t add_command(uint64_t hash, char *const *command)
 	return add_number(hash, 0);
 }
 
+static uint64_t add_file(uint64_t hash, const char *path)
+{
+	struct stat status;
+
+	hash = add_bytes(hash, path, strlen(path) + 1);
+	if (stat(path, &status) < 0)
+		return hash;
+	hash = add_number(hash, status.st_size);
+	hash = add_number(hash, status.st_mtim.tv_sec);
+	return add_number(hash, status.st_mtim.tv_nsec);
+}
+
+/* Libraries, the environment, and standard input. */
+static uint64_t add_surroundings(uint64_t hash, const struct engine *engine)
+{
+	const struct session *session = engine->session;
+	unsigned char bytes[4096];
+	ssize_t got;
+
+	for (uint32_t i = 0; i < session->modules; i++)
+		hash = add_file(hash, session->module[i].path);
+	for (char **variable = environ; *variable; variable++)
+		if (strncmp(*variable, "PERDURE_", 8) != 0 && strncmp(*variable, "_=", 2) != 0)
+			hash = add_bytes(hash, *variable, strlen(*variable) + 1);
+	for (off_t at = 0;
+	     engine->input > 0 && (got = pread(engine->input, bytes, sizeof(bytes), at)) > 0;
+	     at += got)
+		hash = add_bytes(hash, bytes, got);
+	return hash;
+}
+
 /* What decides about what is explored, and what comes of it. */
 static uint64_t identify(const struct engine *engine)
 {
@@ -67,6 +98,7 @@ static uint64_t identify(const struct engine *engine)
 	hash = add_command(hash, settings->command);
 	hash = add_command(hash, settings->recover);
 	hash = add_command(hash, settings->checker);
+	hash = add_surroundings(hash, engine);
 	hash = add_bytes(hash, settings->bad_exit, sizeof(settings->bad_exit));
 	hash = add_number(hash, settings->strict | settings->exhaustive << 1 |
 					engine->session->executions.volatile_is_plain << 2 |

@@ -82,7 +82,8 @@ static void drain(unsigned count)
 		case ORDINARY_STORE:
 			put_there(entry);
 			if (causality_on)
-				causality_release(entry->address);
+				causality_stored(runtime_thread.shared->lines.id, entry->address,
+						 entry->descriptor);
 			break;
 		case FLUSH:
 			hook_commit_flush(entry->address, entry->descriptor, entry->stack);
@@ -181,13 +182,14 @@ void buffer_store(void *p, uint64_t value, uint32_t descriptor, const char *plac
 	own.chain_stores++;
 }
 
-void buffer_ordinary_store(void *p, uint32_t size)
+void buffer_ordinary_store(void *p, uint32_t size, uint32_t descriptor)
 {
 	struct entry *entry = add(ORDINARY_STORE);
 
 	entry->address = p;
 	entry->size = size;
 	entry->before = load(p, size);
+	entry->descriptor = descriptor;
 	entry->open = true;
 	own.chain_stores++;
 }

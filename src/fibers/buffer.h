@@ -27,7 +27,7 @@ HIDDEN void buffer_store(void *p, uint64_t value, uint32_t descriptor, const cha
 HIDDEN void buffer_flush(const void *p, uint32_t kind, uint32_t stack);
 HIDDEN void buffer_sfence(bool idle, uint32_t stack);
 /* The program itself stores there next; ordinary memory, or PM that is not followed. */
-HIDDEN void buffer_ordinary_store(void *p, uint32_t size);
+HIDDEN void buffer_ordinary_store(void *p, uint32_t size, uint32_t descriptor);
 
 HIDDEN void buffer_drain(void);
 /* How many operations wait. */

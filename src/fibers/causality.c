@@ -24,12 +24,19 @@ struct knowledge {
 	uint32_t count;
 };
 
+/* A locked instruction whose fence is still to come. */
+struct deferred {
+	const void *p;
+	uint32_t descriptor;
+};
+
 static struct knower {
 	struct knowledge known;
 	struct knowledge relaxed; /* from relaxed loads, until an acquire fence */
-	bool changed;             /* since the log has it */
-	bool fenced;              /* by a release fence: relaxed stores release, too */
-} *knower;                        /* by number */
+	struct deferred deferred;
+	bool changed; /* since the log has it */
+	bool fenced;  /* by a release fence: relaxed stores release, too */
+} *knower;            /* by number */
 
 static struct object {
 	uintptr_t address; /* 0: free */
@@ -266,8 +273,23 @@ void causality_access(const void *p, uint32_t descriptor, bool buffered)
 	else if (loads && object && find((uintptr_t)p)->address)
 		learn(&knower[thread].relaxed, &find((uintptr_t)p)->released);
 	/* Of PM, or one that waits in a buffer: when it is made. */
-	if (stores && !in_window(p) && (!buffered || descriptor & PERDURE_RMW))
+	if (!stores || in_window(p) || (buffered && !(descriptor & PERDURE_RMW)))
+		return;
+	/* It completes what was flushed before it, and releases that, too. */
+	if (descriptor & PERDURE_RMW && __perdure_inline.pending)
+		knower[thread].deferred = (struct deferred){ p, descriptor };
+	else
 		causality_stored(thread, p, descriptor);
+}
+
+void causality_fenced(void)
+{
+	uint32_t thread = self();
+	struct deferred *deferred = &knower[thread].deferred;
+
+	if (thread && deferred->p)
+		causality_stored(thread, deferred->p, deferred->descriptor);
+	deferred->p = NULL;
 }
 
 void causality_fence(bool acquire, bool release)

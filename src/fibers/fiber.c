@@ -353,6 +353,7 @@ void fiber_main(void)
 	causality_acquire(fiber);
 	fiber_raise_signals();
 	fiber_run_until_exit(fiber, call_function);
+	buffer_drain();
 	causality_release(&fiber->result);
 	end_thread(fiber);
 	fiber->state = FIBER_DONE;

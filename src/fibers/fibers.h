@@ -181,6 +181,8 @@ HIDDEN void causality_access(const void *p, uint32_t descriptor, bool buffered);
 HIDDEN void causality_stored(uint32_t thread, const void *p, uint32_t descriptor);
 HIDDEN bool causality_releases(uint32_t descriptor);
 HIDDEN void causality_fence(bool acquire, bool release);
+/* A locked instruction has completed what was flushed before it. */
+HIDDEN void causality_fenced(void);
 /* How many events of each thread this one knows of, if that has changed since it was last asked. */
 HIDDEN const uint32_t *causality_news(uint32_t thread, uint32_t *count);
 

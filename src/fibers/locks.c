@@ -195,6 +195,7 @@ PUBLIC int pthread_spin_unlock(pthread_spinlock_t *lock)
 {
 	int result;
 
+	buffer_drain();
 	causality_release((const void *)lock);
 	result = REAL(pthread_spin_unlock)(lock);
 

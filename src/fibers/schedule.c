@@ -267,7 +267,8 @@ void fiber_point(enum fiber_point kind)
 		return;
 	if (kind != POINT_ACCESS && runtime_thread.buffered)
 		buffer_drain();
-	if (kind == POINT_ACCESS && ++self->accesses >= SPIN_ACCESSES)
+	/* Asking again and again, atomically or under a lock, is waiting. */
+	if (kind != POINT_SPIN && ++self->accesses >= SPIN_ACCESSES)
 		kind = POINT_SPIN;
 	if (kind == POINT_SPIN) {
 		self->accesses = 0;

@@ -527,6 +527,19 @@ uint32_t history_last_writer(const struct history *h, const struct history_line 
 	return HISTORY_NEVER;
 }
 
+/* Is there no fence behind the flush at all, or something stored before it comes? */
+static bool needs_fence(const struct history *history, const struct history_part *part,
+			uint32_t flush)
+{
+	if (part->settled == HISTORY_NEVER)
+		return true;
+	for (uint32_t i = flush + 1; i < part->settled; i++)
+		if (history->event[i].kind == HISTORY_STORE &&
+		    history->event[i].thread == history->event[flush].thread)
+			return true;
+	return false;
+}
+
 enum history_reason history_why_uncertain(const struct history *history, uint64_t line,
 					  const struct history_part *part, uint32_t crash,
 					  uint32_t *flush)
@@ -545,7 +558,8 @@ enum history_reason history_why_uncertain(const struct history *history, uint64_
 			    line)
 			continue;
 		*flush = i;
-		return i < crash ? HISTORY_NOT_FENCED : HISTORY_FLUSHED_LATER;
+		return i < crash && needs_fence(history, part, i) ? HISTORY_NOT_FENCED
+								  : HISTORY_FLUSHED_LATER;
 	}
 	return HISTORY_NOT_FLUSHED;
 }

@@ -50,6 +50,7 @@ enum history_flag {
 	HISTORY_JOINED = 16,  /* belongs to the event before it: no crash in between */
 	HISTORY_LIBRARY = 32, /* by the code of a library that has transactions */
 	HISTORY_RELAXED = 64, /* an atomic store that releases nothing */
+	HISTORY_UNJUDGED = 128, /* the program asked not to judge it */
 };
 
 struct history_event {
@@ -111,8 +112,8 @@ const struct history_line *history_find(const struct history *history, uint64_t 
 /* Why a store is not certain to be persistent at a crash. */
 enum history_reason {
 	HISTORY_NOT_FLUSHED = 1, /* the line is never written back after it */
-	HISTORY_NOT_FENCED,      /* it is, but no fence comes before the crash */
-	HISTORY_FLUSHED_LATER,   /* it is, after the crash */
+	HISTORY_NOT_FENCED,    /* it is, but something is stored before the fence, or none comes */
+	HISTORY_FLUSHED_LATER, /* it is, but that is too late */
 };
 
 /* `part` is one of the line at this address; `flush` becomes the event that writes it back. */

@@ -160,7 +160,7 @@ static void explain_loss(struct finding *f, unsigned site, enum history_reason w
 		f->fix = format("fence after %s:%u, before anything makes recovery read it",
 				flush->file, flush->line);
 	} else if (why == HISTORY_FLUSHED_LATER && flush && flush->file) {
-		f->detail = format("%s, and written back only after the crash, at %s:%u", what,
+		f->detail = format("%s, and persistent too late (written back at %s:%u)", what,
 				   flush->file, flush->line);
 		f->fix = format("write the line back and fence after %s:%u, before anything makes "
 				"recovery read it",
@@ -237,7 +237,9 @@ static char *torn_fix(const struct finding *f, uint64_t size)
 	const struct frame_info *store = f->sites > 1 ? site_shown(&f->site[1]) : NULL;
 	const char *what = f->field ? f->field : f->member, *address = "&";
 
-	if (!store || !store->file || !what)
+	/* Only scalars of these sizes can be atomic; a table of virtual functions is nobody's. */
+	if (!store || !store->file || !what || (size < 8 && size & (size - 1)) ||
+	    (f->member && strncmp(f->member, "_vptr", 5) == 0))
 		return NULL;
 	if (*what == '*') { /* the address of what a pointer points to */
 		what++;
@@ -249,9 +251,9 @@ static char *torn_fix(const struct finding *f, uint64_t size)
 			      size, store->file, store->line);
 	switch (style_of(store->path)) {
 	case STYLE_CPP:
-		return format("make `%s` a std::atomic, and at %s:%u store with "
-			      ".store(…, std::memory_order_release)",
-			      f->member ? f->member : what, store->file, store->line);
+		return format("at %s:%u: __atomic_store_n(%s%s, …, __ATOMIC_RELEASE), or make it a "
+			      "std::atomic and store with std::memory_order_release",
+			      store->file, store->line, address, what);
 	case STYLE_C11:
 		return format("at %s:%u: atomic_store_explicit(%s%s, …, memory_order_release), "
 			      "with an _Atomic type",

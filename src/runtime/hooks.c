@@ -440,6 +440,7 @@ void hook_fence(uint64_t descriptor, const struct frame *frame)
 
 	if (kind != PERDURE_RMW_FENCE) /* hook_visible, or the lock, has done it */
 		make_way(descriptor);
+	runtime_thread.fenced |= kind == PERDURE_THREAD_FENCE_RELEASE || kind == PERDURE_MFENCE;
 	if (causality_on && kind != PERDURE_SFENCE && kind != PERDURE_RMW_FENCE)
 		causality_fence(kind != PERDURE_THREAD_FENCE_RELEASE,
 				kind != PERDURE_THREAD_FENCE_ACQUIRE && kind != PERDURE_LFENCE);
@@ -466,6 +467,8 @@ void hook_fence(uint64_t descriptor, const struct frame *frame)
 		__perdure_inline.stored = kind == PERDURE_RMW_FENCE;
 	}
 	thread_leave();
+	if (causality_on && kind == PERDURE_RMW_FENCE)
+		causality_fenced();
 }
 
 /* ---- threads as fibers ---- */
@@ -491,7 +494,7 @@ static void before_visible(const void *p, uint64_t descriptor)
 		fiber_point(POINT_ACCESS);
 	if (buffers_on && descriptor & PERDURE_STORES && !rmw && !in_window(p) && size <= 8 &&
 	    !on_own_stack(p))
-		buffer_ordinary_store((void *)p, size);
+		buffer_ordinary_store((void *)p, size, descriptor);
 }
 
 void hook_visible(const void *p, uint64_t descriptor, const struct frame *frame)

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "binary/binary.h"
 #include "checkers/checkers.h"
 #include "fibers/fibers.h"
 #include "heap/heap.h"
@@ -130,6 +131,8 @@ static void attach(const char *path)
 						     : add_image(session, -1, getpid());
 	if (runtime_image > 0)
 		session->lines.concurrent = 1;
+	if (!modules_any_instrumented())
+		binary_update();
 	runtime_involved = modules_any_instrumented();
 	if (execution) {
 		execution_join(atoi(execution));

@@ -2,6 +2,7 @@
 /* The log of the run before the crash: everything that decides what a crash can leave. */
 #include <string.h>
 
+#include "checkers/checkers.h"
 #include "fibers/fibers.h"
 #include "runtime/execution.h"
 
@@ -61,8 +62,11 @@ static uint32_t store_flags(uint32_t detail, uint64_t address, uint64_t size)
 		flags |= HISTORY_NONTEMPORAL;
 	else if (runtime_session->lines.model == LINES_EADR)
 		flags |= HISTORY_FOREIGN; /* what reached the cache is persistent */
-	if (flags & HISTORY_ATOMIC && detail & PERDURE_ATOMIC && !causality_releases(detail))
+	if (flags & HISTORY_ATOMIC && detail & PERDURE_ATOMIC && !causality_releases(detail) &&
+	    !runtime_thread.fenced)
 		flags |= HISTORY_RELAXED;
+	if (checkers_are_muted())
+		flags |= HISTORY_UNJUDGED;
 	if (detail & PERDURE_RMW && size == 16)
 		flags |= HISTORY_SINGLE;
 	return flags;

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "binary/binary.h"
 #include "model/spin.h"
 
 struct object {
@@ -60,6 +61,7 @@ static void describe(const struct dl_phdr_info *info, struct object *object)
 				has_perdure_note((const void *)start, header->p_memsz);
 		}
 	}
+	object->instrumented |= binary_is_patched(object->start);
 }
 
 static void store_path(char *target, const char *path)
@@ -248,11 +250,12 @@ bool modules_transactional(uintptr_t address)
 }
 
 /* libc and its like only do what their callers ask for. */
-static bool is_part_of_system(const char *name)
+bool modules_is_system(const char *name)
 {
-	static const char *const starts[] = { "libc.",    "libc-",    "libstdc++",
-					      "libm.",    "libgcc_s", "libpthread",
-					      "ld-linux", "libc++",   "libperdure" };
+	static const char *const starts[] = {
+		"libc.",    "libc-",  "libstdc++",  "libm.",  "libgcc_s", "libpthread",
+		"ld-linux", "libc++", "libperdure", "libdl.", "librt.",   "linux-vdso"
+	};
 
 	for (unsigned i = 0; i < sizeof(starts) / sizeof(*starts); i++)
 		if (strncmp(name, starts[i], strlen(starts[i])) == 0)
@@ -265,7 +268,7 @@ bool modules_describe_foreign(uintptr_t address, char *text, size_t size)
 	const struct session_module *module = need(address);
 	const char *name = module ? base_name(module->path) : NULL;
 
-	if (!module || module->instrumented || module->trusted || is_part_of_system(name) ||
+	if (!module || module->instrumented || module->trusted || modules_is_system(name) ||
 	    size < 256 || strlen(name) > 128)
 		return false;
 	strcpy(text, name);

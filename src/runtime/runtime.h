@@ -75,6 +75,7 @@ struct thread {
 	bool own_store;           /* but not this one, which a library makes for its caller */
 	bool releases;            /* the ranges of a transaction that is over are still protected */
 	bool buffered;            /* stores wait in its buffer, see fibers/buffer.h */
+	bool fenced;              /* by a release fence: relaxed stores release from then on */
 	bool changed_files;       /* inside of a prebuilt library, whose calls are one step */
 	unsigned calls;
 	struct thread_call call[THREAD_CALLS];
@@ -156,6 +157,8 @@ HIDDEN void *stack_call_thread(void *(*start)(void *), void *argument);
 
 /* Notes newly loaded objects, so that addresses can be named later. */
 HIDDEN void modules_update(void);
+/* Is this name one of libc or its like, which only do what their callers ask for? */
+HIDDEN bool modules_is_system(const char *name);
 /* True if any object in this process was built with perdure-cc. */
 HIDDEN bool modules_any_instrumented(void);
 /* True if the code at this address was built with perdure-cc. */

@@ -127,6 +127,7 @@ struct session {
 	uint64_t window_used;
 	uint32_t pm_mapped; /* mappings that were PM, ever */
 	uint32_t instrumented;
+	uint32_t binary;                         /* some of it was patched when it was loaded */
 	uint64_t loads, stores, flushes, fences; /* of threads that have ended */
 	uint32_t skipped; /* events of signal handlers that interrupted a hook */
 	uint32_t limits, limits_lost;

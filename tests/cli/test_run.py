@@ -59,10 +59,12 @@ class Options(TestCase):
 
     def test_not_instrumented(self):
         self.build_ends()
-        subprocess.run(["gcc", "-w", "-I", pathlib.Path(__file__).resolve().parent.parent / "programs",
+        subprocess.run(["gcc", "-g", "-w", "-I", pathlib.Path(__file__).resolve().parent.parent / "programs",
                         "ends.c", "-o", "plain"], cwd=self.directory, check=True)
-        result = self.run_tool("run", "--pm", "pool", "./plain", "pool", status=3)
-        self.assertIn("not built with perdure-cc", result.stderr)
+        self.run_tool("run", "--pm", "pool", "./plain", "pool", status=0)
+        result = self.run_tool("run", "--pm", "pool", "./plain", "pool", "lose", status=1)
+        self.assertIn("ends.c:24:", result.stderr)
+        self.assertIn("missing-flush", result.stderr)
 
 
 class Run(TestCase):

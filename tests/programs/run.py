@@ -49,12 +49,15 @@ def cpu_has(flag):
     return re.search(r"^flags.*\b%s\b" % flag, pathlib.Path("/proc/cpuinfo").read_text(), re.M)
 
 
-def run_one(tools, source, level, fixed, variant, directory):
+def run_one(tools, source, level, fixed, variant, directory, other):
     text = source.read_text()
     compiler = "perdure-c++" if source.suffix == ".cc" else "perdure-cc"
     program = directory / "program"
     flags = [shlex.split(f) for f in directives(text, "flags")]
     command = [tools / compiler, level, "-Wall", "-Wno-unused-value", source, "-o", program]
+    if other:
+        command[:1] = [{"gcc": "g++", "clang": "clang++"}[other] if source.suffix == ".cc" else other, "-g", "-w",
+                       "-I", HERE.parent.parent / "include"]
     command += ["-DFIXED"] if fixed else []
     command += ["-DBUG=%d" % variant] if directives(text, "variants") else []
     command += [word for group in flags for word in group] + ["-pthread"]
@@ -103,6 +106,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--tools", type=pathlib.Path, required=True)
     parser.add_argument("--levels", default="-O0,-O2")
+    parser.add_argument("--compiler", help="gcc or clang: programs that were not built with perdure-cc")
     parser.add_argument("rules", nargs="*", help="directories or files below tests/programs")
     arguments = parser.parse_args()
     tools = arguments.tools.resolve()
@@ -123,7 +127,7 @@ def main():
                                       " bug %d" % variant if variant else "")
                 with tempfile.TemporaryDirectory() as directory:
                     problem = run_one(tools, source, level, fixed, variant,
-                                      pathlib.Path(directory))
+                                      pathlib.Path(directory), arguments.compiler)
                 if problem:
                     failed += 1
                     print("FAIL %s: %s" % (name, problem))

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Code that was not built with perdure-cc: patched when it is loaded, so that its accesses to PM,
+ * its flushes and its fences reach the same hooks as those of instrumented code.
+ *
+ *   decode.c       instructions of an object, and which of them matter: sites
+ *   emit.c         code that does what instructions did, with a question before each site: is this
+ * PM? space.c        room for that code, where a jump can reach it tactics.c      how a jump to it
+ * gets into the program without disturbing what it does not replace entry.S, hit.c what happens
+ * when it is PM objects.c      which objects, and when
+ *
+ * Runs before the program's main, or in dlopen: nothing here uses malloc.
+ */
+#ifndef BINARY_BINARY_H
+#define BINARY_BINARY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "runtime/runtime.h"
+
+enum { BINARY_LONGEST = 15, BINARY_NO_REGISTER = 255, BINARY_OPERANDS = 2 };
+
+/* ---- sites ---- */
+
+enum binary_kind {
+	BINARY_ACCESS,
+	BINARY_STRING, /* with a repeat prefix: as many as rcx says */
+	BINARY_FLUSH,
+	BINARY_FENCE,
+};
+
+enum binary_action { BINARY_LOADS = 1, BINARY_STORES = 2 };
+
+/* A memory operand; registers by their numbers in the encoding. */
+struct binary_operand {
+	uint8_t base, index, scale, actions;
+	int32_t displacement;
+	uint32_t size;
+};
+
+struct binary_site {
+	uintptr_t address;
+	uint8_t length, kind, operands;
+	bool locked;         /* a fence, wherever the operand is */
+	bool if_equal;       /* stores only if the zero flag says so afterwards */
+	uint32_t descriptor; /* of event.h: flags, or the kind of a flush or fence */
+	struct binary_operand operand[BINARY_OPERANDS];
+};
+
+#define BINARY_NO_SITE UINT32_MAX
+enum { BINARY_SITES_MAX = 1 << 22 };
+extern HIDDEN struct binary_site *binary_sites;
+extern HIDDEN uint32_t binary_site_count;
+
+/* ---- one object's code ---- */
+
+struct binary_instruction {
+	uint32_t offset;
+	uint8_t length;
+	bool bad;      /* not understood */
+	bool target;   /* something is known to jump here */
+	bool done;     /* is somewhere else now */
+	bool leaves;   /* what follows is not reached from here */
+	bool calls;    /* what follows is a return address */
+	uint32_t site; /* or BINARY_NO_SITE */
+};
+
+struct binary_text {
+	uintptr_t start;
+	uint32_t size;
+	uint8_t *code;   /* as it was */
+	uint8_t *result; /* as it will be */
+	uint8_t *taken;  /* bytes of the result that must stay */
+	struct binary_instruction *list;
+	uint32_t count;
+	uint32_t *at; /* offset to number + 1 of the instruction that starts there; 0: none does */
+};
+
+/* What became of the sites. */
+struct binary_counts {
+	uint32_t instructions, sites, patched, left, unknown, bad;
+};
+extern HIDDEN struct binary_counts binary_counts;
+
+/* False if the disassembler is not there. */
+HIDDEN bool binary_decoder_start(void);
+/* Fills in list and at, and adds the sites. False if there is no memory for that. */
+HIDDEN bool binary_decode(struct binary_text *text);
+/* Are all flags overwritten from this instruction on, before anything reads them? */
+HIDDEN bool binary_flags_are_dead(const struct binary_text *text, uint32_t number);
+
+/* How an instruction can be moved. */
+enum binary_move { BINARY_AS_IT_IS, BINARY_RELATIVE, BINARY_BRANCH, BINARY_CALL, BINARY_STAYS };
+struct binary_moving {
+	enum binary_move how;
+	uintptr_t goal; /* of a branch, a call, or a relative operand */
+	uint8_t opcode; /* of a conditional branch */
+	bool conditional;
+	uint8_t displacement_at; /* of a relative operand, in the instruction */
+	int destination; /* register that a plain load writes and nothing else needs; -1: none */
+};
+HIDDEN void binary_describe_move(const struct binary_text *text, uint32_t number,
+				 struct binary_moving *moving);
+
+/* ---- emit.c ---- */
+
+enum { BINARY_GROUP = 8 };
+
+/* Moves `count` instructions; inner[i] is where the i-th one is. 0 if that cannot be done. */
+HIDDEN uintptr_t binary_emit(const struct binary_text *text, uint32_t first, unsigned count,
+			     uintptr_t inner[BINARY_GROUP]);
+
+/* ---- space.c ---- */
+
+/* Room for code within reach of `near`, to be given back in reverse order; 0 if there is none. */
+HIDDEN uint8_t *binary_allocate(uintptr_t near, size_t size);
+HIDDEN void binary_give_back(uint8_t *code, size_t size);
+/* Where a jump of the code that ends at `code` finds the entry for hits. */
+HIDDEN uintptr_t binary_entry_near(uintptr_t code);
+
+/* Which values each byte of a distance may have; a count of 0 stands for any. */
+struct binary_bytes {
+	uint16_t count;
+	uint8_t value[32];
+};
+/* Five bytes for a jump, at such a distance behind `next`; 0 if there is no such place. */
+HIDDEN uintptr_t binary_place_jump(uintptr_t next, const struct binary_bytes wanted[4],
+				   uintptr_t goal);
+/* Makes everything executable that was written. */
+HIDDEN void binary_seal(void);
+
+/* ---- tactics.c ---- */
+
+HIDDEN void binary_patch(struct binary_text *text);
+/* Where an instruction that was moved is now; 0 if it was not. */
+HIDDEN uintptr_t binary_moved_to(uintptr_t address);
+
+/* ---- entry.S, hit.c ---- */
+
+/* What the entry keeps, from the stack up; the last two are the trampoline's. */
+struct binary_registers {
+	struct frame frame; /* as hooks want it */
+	uint64_t r15, r14, r13, r12, r11, r10, r9, r8, rdi, rsi, rbp, rbx, rdx, rcx, rax;
+	uint64_t flags, back, site;
+};
+#define BINARY_AFTER (1u << 30) /* with the number of a site: it has been executed */
+enum { BINARY_RED_ZONE = 128 };
+
+HIDDEN void binary_entry(void);
+extern HIDDEN uint64_t binary_state_mask;
+extern HIDDEN uint64_t binary_state_size;
+HIDDEN void binary_entry_start(void);
+
+/* ---- objects.c ---- */
+
+/* Does the address lie in an object that was patched? */
+HIDDEN bool binary_is_patched(uintptr_t address);
+/* Patches what is loaded and was not looked at before. */
+HIDDEN void binary_update(void);
+
+#endif

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Instructions, through Zydis, which is loaded when it is needed. */
+#include <Zydis/Zydis.h>
+#include <dlfcn.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "binary/binary.h"
+
+struct binary_site *binary_sites;
+uint32_t binary_site_count;
+struct binary_counts binary_counts;
+
+static ZydisDecoder decoder;
+static __typeof__(ZydisDecoderDecodeFull) *decode_full;
+
+bool binary_decoder_start(void)
+{
+	__typeof__(ZydisDecoderInit) *start;
+	void *library;
+
+	if (decode_full)
+		return true;
+	library = REAL(dlopen)("libZydis.so.4.0", RTLD_NOW | RTLD_LOCAL);
+	start = library ? REAL(dlsym)(library, "ZydisDecoderInit") : NULL;
+	decode_full = start ? REAL(dlsym)(library, "ZydisDecoderDecodeFull") : NULL;
+	binary_sites = (void *)syscall(SYS_mmap, NULL, BINARY_SITES_MAX * sizeof(*binary_sites),
+				       PROT_READ | PROT_WRITE,
+				       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0L);
+	if (!decode_full || (void *)binary_sites == MAP_FAILED)
+		return false;
+	start(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+	return true;
+}
+
+struct decoded {
+	ZydisDecodedInstruction is;
+	ZydisDecodedOperand operand[ZYDIS_MAX_OPERAND_COUNT];
+};
+
+static bool decode(const struct binary_text *text, uint32_t offset, struct decoded *d)
+{
+	uint32_t left = text->size - offset;
+
+	return ZYAN_SUCCESS(decode_full(&decoder, text->code + offset,
+					left < BINARY_LONGEST ? left : BINARY_LONGEST, &d->is,
+					d->operand));
+}
+
+/* ---- what an instruction does to memory ---- */
+
+static uint8_t register_number(ZydisRegister r)
+{
+	if (r >= ZYDIS_REGISTER_RAX && r <= ZYDIS_REGISTER_R15)
+		return r - ZYDIS_REGISTER_RAX;
+	return BINARY_NO_REGISTER;
+}
+
+static bool is_branch(const ZydisDecodedInstruction *is)
+{
+	switch (is->meta.category) {
+	case ZYDIS_CATEGORY_CALL:
+	case ZYDIS_CATEGORY_COND_BR:
+	case ZYDIS_CATEGORY_UNCOND_BR:
+	case ZYDIS_CATEGORY_RET:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool touches_nothing(const ZydisDecodedInstruction *is)
+{
+	switch (is->mnemonic) {
+	case ZYDIS_MNEMONIC_NOP:
+	case ZYDIS_MNEMONIC_LEA:
+	case ZYDIS_MNEMONIC_ENDBR64:
+	case ZYDIS_MNEMONIC_CLDEMOTE:
+		return true;
+	default:
+		return is->meta.category == ZYDIS_CATEGORY_PREFETCH || is_branch(is);
+	}
+}
+
+/* The stack, thread-local and static variables are no PM. `framed`: rbp is a frame pointer. */
+static bool cannot_be_pm(const ZydisDecodedOperand *operand, bool framed)
+{
+	const ZydisDecodedOperandMem *mem = &operand->mem;
+
+	return mem->base == ZYDIS_REGISTER_RSP || (mem->base == ZYDIS_REGISTER_RBP && framed) ||
+	       mem->base == ZYDIS_REGISTER_RIP || mem->segment == ZYDIS_REGISTER_FS ||
+	       mem->segment == ZYDIS_REGISTER_GS ||
+	       (mem->base == ZYDIS_REGISTER_NONE && mem->index == ZYDIS_REGISTER_NONE);
+}
+
+static bool add_operand(struct binary_site *site, const ZydisDecodedOperand *operand)
+{
+	const ZydisDecodedOperandMem *mem = &operand->mem;
+	struct binary_operand *o = &site->operand[site->operands];
+
+	if (site->operands == BINARY_OPERANDS || mem->type != ZYDIS_MEMOP_TYPE_MEM)
+		return false;
+	*o = (struct binary_operand){
+		.base = register_number(mem->base),
+		.index = register_number(mem->index),
+		.scale = mem->scale,
+		.displacement = mem->disp.has_displacement ? mem->disp.value : 0,
+		.size = operand->size / 8,
+	};
+	if (operand->actions & ZYDIS_OPERAND_ACTION_MASK_READ)
+		o->actions |= BINARY_LOADS;
+	if (operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE)
+		o->actions |= BINARY_STORES;
+	if ((mem->base && o->base == BINARY_NO_REGISTER) ||
+	    (mem->index && o->index == BINARY_NO_REGISTER))
+		return false; /* 32-bit addresses, or a vector of them */
+	site->operands++;
+	return true;
+}
+
+static uint32_t fence_kind(ZydisMnemonic mnemonic)
+{
+	switch (mnemonic) {
+	case ZYDIS_MNEMONIC_SFENCE:
+		return PERDURE_SFENCE;
+	case ZYDIS_MNEMONIC_MFENCE:
+		return PERDURE_MFENCE;
+	default:
+		return 0;
+	}
+}
+
+static uint32_t flush_kind(ZydisMnemonic mnemonic)
+{
+	switch (mnemonic) {
+	case ZYDIS_MNEMONIC_CLFLUSH:
+		return PERDURE_CLFLUSH;
+	case ZYDIS_MNEMONIC_CLFLUSHOPT:
+		return PERDURE_CLFLUSHOPT;
+	case ZYDIS_MNEMONIC_CLWB:
+		return PERDURE_CLWB;
+	default:
+		return 0;
+	}
+}
+
+static bool is_streaming(ZydisMnemonic mnemonic)
+{
+	switch (mnemonic) {
+	case ZYDIS_MNEMONIC_MOVNTI:
+	case ZYDIS_MNEMONIC_MOVNTQ:
+	case ZYDIS_MNEMONIC_MOVNTDQ:
+	case ZYDIS_MNEMONIC_MOVNTPS:
+	case ZYDIS_MNEMONIC_MOVNTPD:
+	case ZYDIS_MNEMONIC_VMOVNTDQ:
+	case ZYDIS_MNEMONIC_VMOVNTPS:
+	case ZYDIS_MNEMONIC_VMOVNTPD:
+	case ZYDIS_MNEMONIC_MOVDIRI:
+	case ZYDIS_MNEMONIC_MOVDIR64B:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool is_compare_exchange(ZydisMnemonic mnemonic)
+{
+	return mnemonic == ZYDIS_MNEMONIC_CMPXCHG || mnemonic == ZYDIS_MNEMONIC_CMPXCHG8B ||
+	       mnemonic == ZYDIS_MNEMONIC_CMPXCHG16B;
+}
+
+/* Fills in a site; false if the instruction is none. */
+static bool describe(const struct decoded *d, bool framed, struct binary_site *site)
+{
+	const ZydisDecodedInstruction *is = &d->is;
+	bool lost = false;
+
+	if (fence_kind(is->mnemonic)) {
+		site->kind = BINARY_FENCE;
+		site->descriptor = fence_kind(is->mnemonic);
+		return true;
+	}
+	if (touches_nothing(is))
+		return false;
+	for (unsigned i = 0; i < is->operand_count; i++) {
+		const ZydisDecodedOperand *operand = &d->operand[i];
+
+		if (operand->type != ZYDIS_OPERAND_TYPE_MEMORY ||
+		    operand->mem.type == ZYDIS_MEMOP_TYPE_AGEN || cannot_be_pm(operand, framed))
+			continue;
+		lost |= !add_operand(site, operand);
+	}
+	binary_counts.unknown += lost;
+	site->locked = is->attributes & ZYDIS_ATTRIB_HAS_LOCK ||
+		       (is->mnemonic == ZYDIS_MNEMONIC_XCHG && site->operands);
+	if (!site->operands && !site->locked)
+		return false;
+	site->if_equal = is_compare_exchange(is->mnemonic);
+	site->kind = BINARY_ACCESS;
+	if (flush_kind(is->mnemonic)) {
+		site->kind = BINARY_FLUSH;
+		site->descriptor = flush_kind(is->mnemonic);
+	} else if (is->meta.category == ZYDIS_CATEGORY_STRINGOP &&
+		   is->attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE |
+				     ZYDIS_ATTRIB_HAS_REPNE)) {
+		site->kind = BINARY_STRING;
+	}
+	if (is_streaming(is->mnemonic))
+		site->descriptor |= PERDURE_NONTEMPORAL;
+	if (site->locked && site->kind == BINARY_ACCESS)
+		site->descriptor |= PERDURE_RMW;
+	return true;
+}
+
+/* ---- a whole object ---- */
+
+static void *room(size_t size)
+{
+	void *memory = (void *)syscall(SYS_mmap, NULL, size, PROT_READ | PROT_WRITE,
+				       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0L);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+static void mark_target(const struct binary_text *text, uintptr_t address)
+{
+	if (address - text->start < text->size && text->at[address - text->start])
+		text->list[text->at[address - text->start] - 1].target = true;
+}
+
+static void note_branch(struct binary_instruction *instruction, const struct decoded *d)
+{
+	instruction->calls = d->is.meta.category == ZYDIS_CATEGORY_CALL ||
+			     d->is.meta.category == ZYDIS_CATEGORY_SYSCALL;
+	instruction->leaves = d->is.meta.category == ZYDIS_CATEGORY_UNCOND_BR ||
+			      d->is.meta.category == ZYDIS_CATEGORY_RET;
+}
+
+/* Does rbp become, or stop being, the frame pointer of the function? */
+static bool still_framed(const struct decoded *d, bool framed)
+{
+	const ZydisDecodedOperand *to = &d->operand[0], *from = &d->operand[1];
+
+	if (d->is.meta.category == ZYDIS_CATEGORY_RET)
+		return false;
+	if (!d->is.operand_count || to->type != ZYDIS_OPERAND_TYPE_REGISTER ||
+	    to->reg.value != ZYDIS_REGISTER_RBP || !(to->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
+		return framed;
+	return d->is.mnemonic == ZYDIS_MNEMONIC_MOV && from->type == ZYDIS_OPERAND_TYPE_REGISTER &&
+	       from->reg.value == ZYDIS_REGISTER_RSP;
+}
+
+static void decode_one(struct binary_text *text, uint32_t offset, bool *framed)
+{
+	struct binary_instruction *instruction = &text->list[text->count];
+	struct binary_site site = { 0 };
+	struct decoded d;
+
+	*instruction = (struct binary_instruction){
+		.offset = offset, .length = 1, .bad = true, .site = BINARY_NO_SITE
+	};
+	text->at[offset] = ++text->count;
+	if (!decode(text, offset, &d)) {
+		binary_counts.bad++;
+		*framed = false;
+		return;
+	}
+	instruction->bad = false;
+	instruction->length = d.is.length;
+	note_branch(instruction, &d);
+	*framed = still_framed(&d, *framed);
+	site.address = text->start + offset;
+	site.length = d.is.length;
+	if (binary_site_count < BINARY_SITES_MAX && describe(&d, *framed, &site)) {
+		instruction->site = binary_site_count;
+		binary_sites[binary_site_count++] = site;
+		binary_counts.sites++;
+	}
+}
+
+bool binary_decode(struct binary_text *text)
+{
+	bool framed = false;
+
+	text->list = room((text->size + 1ul) * sizeof(*text->list));
+	text->at = room((text->size + 1ul) * sizeof(*text->at));
+	if (!text->list || !text->at)
+		return false;
+	for (uint32_t offset = 0; offset < text->size; offset += text->list[text->count - 1].length)
+		decode_one(text, offset, &framed);
+	binary_counts.instructions += text->count;
+	for (uint32_t i = 0; i < text->count; i++) {
+		const struct binary_instruction *instruction = &text->list[i];
+		struct decoded d;
+
+		if (instruction->calls && i + 1 < text->count)
+			text->list[i + 1].target = true;
+		if (instruction->bad || !decode(text, instruction->offset, &d))
+			continue;
+		for (unsigned k = 0; k < d.is.operand_count_visible; k++) {
+			const ZydisDecodedOperand *operand = &d.operand[k];
+			uintptr_t next = text->start + instruction->offset + instruction->length;
+
+			if (operand->type == ZYDIS_OPERAND_TYPE_IMMEDIATE &&
+			    operand->imm.is_relative)
+				mark_target(text, next + operand->imm.value.s);
+			else if (operand->type == ZYDIS_OPERAND_TYPE_MEMORY &&
+				 operand->mem.base == ZYDIS_REGISTER_RIP)
+				mark_target(text, next + operand->mem.disp.value);
+		}
+	}
+	return true;
+}
+
+/* ---- questions of those who move code ---- */
+
+bool binary_flags_are_dead(const struct binary_text *text, uint32_t number)
+{
+	enum { FAR = 12 };
+	const uint32_t all = ZYDIS_CPUFLAG_CF | ZYDIS_CPUFLAG_PF | ZYDIS_CPUFLAG_ZF |
+			     ZYDIS_CPUFLAG_SF | ZYDIS_CPUFLAG_OF | ZYDIS_CPUFLAG_AF;
+
+	for (uint32_t i = number; i < number + FAR && i < text->count; i++) {
+		struct decoded d;
+		uint32_t written;
+
+		if (text->list[i].bad || !decode(text, text->list[i].offset, &d))
+			return false;
+		if (d.is.cpu_flags && d.is.cpu_flags->tested)
+			return false;
+		if (d.is.meta.category == ZYDIS_CATEGORY_CALL ||
+		    d.is.meta.category == ZYDIS_CATEGORY_RET)
+			return true;
+		if (is_branch(&d.is))
+			return false;
+		if (!d.is.cpu_flags)
+			continue;
+		written = d.is.cpu_flags->modified | d.is.cpu_flags->set_0 | d.is.cpu_flags->set_1 |
+			  d.is.cpu_flags->undefined;
+		if ((written & all) == all)
+			return true;
+	}
+	return false;
+}
+
+/* A register that the instruction overwrites as a whole, and does not need for the address. */
+static int free_destination(const struct decoded *d)
+{
+	const ZydisDecodedOperand *to = &d->operand[0], *from = &d->operand[1];
+	ZydisRegister wide;
+
+	if (d->is.operand_count_visible != 2 || to->type != ZYDIS_OPERAND_TYPE_REGISTER ||
+	    to->actions != ZYDIS_OPERAND_ACTION_WRITE || to->size < 32 ||
+	    from->type != ZYDIS_OPERAND_TYPE_MEMORY)
+		return -1;
+	if (to->reg.value >= ZYDIS_REGISTER_EAX && to->reg.value <= ZYDIS_REGISTER_R15D)
+		wide = ZYDIS_REGISTER_RAX + (to->reg.value - ZYDIS_REGISTER_EAX);
+	else
+		wide = to->reg.value;
+	if (register_number(wide) == BINARY_NO_REGISTER || wide == ZYDIS_REGISTER_RSP ||
+	    wide == from->mem.base || wide == from->mem.index)
+		return -1;
+	return register_number(wide);
+}
+
+void binary_describe_move(const struct binary_text *text, uint32_t number,
+			  struct binary_moving *moving)
+{
+	const struct binary_instruction *instruction = &text->list[number];
+	uintptr_t next = text->start + instruction->offset + instruction->length;
+	struct decoded d;
+
+	*moving = (struct binary_moving){ .how = BINARY_STAYS, .destination = -1 };
+	if (instruction->bad || !decode(text, instruction->offset, &d))
+		return;
+	if (is_branch(&d.is) && d.is.operand_count_visible &&
+	    d.operand[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE && d.operand[0].imm.is_relative) {
+		if (d.is.mnemonic == ZYDIS_MNEMONIC_XBEGIN)
+			return;
+		moving->how =
+			d.is.meta.category == ZYDIS_CATEGORY_CALL ? BINARY_CALL : BINARY_BRANCH;
+		moving->goal = next + d.operand[0].imm.value.s;
+		moving->conditional = d.is.meta.category == ZYDIS_CATEGORY_COND_BR;
+		moving->opcode = d.is.opcode;
+		return;
+	}
+	if (d.is.meta.category == ZYDIS_CATEGORY_CALL ||
+	    d.is.meta.category == ZYDIS_CATEGORY_SYSCALL || d.is.mnemonic == ZYDIS_MNEMONIC_XBEGIN)
+		return;
+	moving->how = BINARY_AS_IT_IS;
+	moving->destination = free_destination(&d);
+	if (!(d.is.attributes & ZYDIS_ATTRIB_IS_RELATIVE))
+		return;
+	moving->how = d.is.raw.disp.size == 32 ? BINARY_RELATIVE : BINARY_STAYS;
+	moving->goal = next + d.is.raw.disp.value;
+	moving->displacement_at = d.is.raw.disp.offset;
+}

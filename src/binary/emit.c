@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Instructions at another place, with a question before those that may touch PM. */
+#include <cpuid.h>
+#include <string.h>
+
+#include "binary/binary.h"
+
+enum { BODY_MAX = 2048, SITES_MAX = BINARY_GROUP * BINARY_OPERANDS, RCX = 1 };
+
+/* ---- bytes ---- */
+
+struct code {
+	uint8_t *bytes;
+	unsigned size;
+	bool failed;
+};
+
+static uintptr_t here(const struct code *code)
+{
+	return (uintptr_t)code->bytes + code->size;
+}
+
+static void put(struct code *code, const void *bytes, unsigned size)
+{
+	if (code->size + size > BODY_MAX) {
+		code->failed = true;
+		return;
+	}
+	memcpy(code->bytes + code->size, bytes, size);
+	code->size += size;
+}
+
+#define PUT(code, ...)                                                                             \
+	do {                                                                                       \
+		static const uint8_t put_bytes[] = { __VA_ARGS__ };                                \
+		put(code, put_bytes, sizeof(put_bytes));                                           \
+	} while (0)
+
+static void put_byte(struct code *code, uint8_t byte)
+{
+	put(code, &byte, 1);
+}
+
+static void put_word(struct code *code, uint32_t word)
+{
+	put(code, &word, sizeof(word));
+}
+
+static void put_distance(struct code *code, uintptr_t goal)
+{
+	int64_t distance = (int64_t)(goal - (here(code) + 4));
+
+	code->failed |= distance != (int32_t)distance;
+	put_word(code, (uint32_t)distance);
+}
+
+static void put_jump(struct code *code, uintptr_t goal)
+{
+	put_byte(code, 0xe9);
+	put_distance(code, goal);
+}
+
+/* ---- moved instructions ---- */
+
+static void put_moved(struct code *code, const uint8_t *bytes, unsigned length,
+		      const struct binary_moving *moving, uintptr_t next)
+{
+	uint8_t copy[BINARY_LONGEST];
+	int64_t distance;
+	int32_t short_distance;
+
+	switch (moving->how) {
+	case BINARY_AS_IT_IS:
+		put(code, bytes, length);
+		break;
+	case BINARY_RELATIVE:
+		distance = (int64_t)(moving->goal - (here(code) + length));
+		short_distance = (int32_t)distance;
+		code->failed |= distance != short_distance;
+		memcpy(copy, bytes, length);
+		memcpy(copy + moving->displacement_at, &short_distance, sizeof(short_distance));
+		put(code, copy, length);
+		break;
+	case BINARY_CALL: /* the return address is that of the original */
+		PUT(code, 0x48, 0x8d, 0x64, 0x24, 0xf8, 0xc7, 0x04, 0x24); /* lea -8(%rsp); movl */
+		put_word(code, (uint32_t)next);
+		PUT(code, 0xc7, 0x44, 0x24, 0x04);
+		put_word(code, (uint32_t)(next >> 32));
+		put_jump(code, moving->goal);
+		break;
+	case BINARY_BRANCH:
+		if (moving->conditional && moving->opcode >= 0xe0 && moving->opcode <= 0xe3) {
+			put_byte(code, moving->opcode); /* loop, jrcxz: have short forms only */
+			PUT(code, 0x02, 0xeb, 0x05);
+		} else if (moving->conditional) {
+			put_byte(code, 0x0f);
+			put_byte(code, 0x80 | (moving->opcode & 0xf));
+			put_distance(code, moving->goal);
+			break;
+		}
+		put_jump(code, moving->goal);
+		break;
+	default:
+		code->failed = true;
+	}
+}
+
+/* ---- questions ---- */
+
+static bool has_bmi2(void)
+{
+	static int known; /* 1: no, 2: yes */
+	unsigned a, b = 0, c, d;
+
+	if (!known)
+		known = __get_cpuid_count(7, 0, &a, &b, &c, &d) && b & bit_BMI2 ? 2 : 1;
+	return known == 2;
+}
+
+/* lea of the operand's address into a register */
+static void put_address(struct code *code, unsigned to, const struct binary_operand *o)
+{
+	bool base = o->base != BINARY_NO_REGISTER, index = o->index != BINARY_NO_REGISTER;
+	unsigned scale = o->scale == 8 ? 3 : o->scale == 4 ? 2 : o->scale == 2 ? 1 : 0;
+
+	put_byte(code,
+		 0x48 | (to >= 8) << 2 | (index && o->index >= 8) << 1 | (base && o->base >= 8));
+	put_byte(code, 0x8d);
+	put_byte(code, (base ? 0x80 : 0) | (to & 7) << 3 | 4);
+	put_byte(code, scale << 6 | (index ? o->index & 7 : 4) << 3 | (base ? o->base & 7 : 5));
+	put_word(code, (uint32_t)o->displacement);
+}
+
+/* How a hit finds the stack. */
+enum stack { AS_IT_WAS, RCX_PUSHED, FLAGS_PUSHED };
+
+/* A jump to the island of a site, which comes behind the body. */
+struct fixup {
+	unsigned at; /* where the distance is; it is the last of its instruction */
+	bool short_distance;
+	unsigned site; /* of the group */
+	enum stack stack;
+};
+
+struct body {
+	struct code code;
+	const struct binary_text *text;
+	uint32_t first;
+	unsigned count;
+	struct binary_moving moving[BINARY_GROUP];
+	unsigned copy[BINARY_GROUP], behind[BINARY_GROUP]; /* where each instruction is, and ends */
+	struct fixup fixup[2 * SITES_MAX];
+	unsigned fixups;
+	bool far[2 * SITES_MAX]; /* the island is too far for a short jump */
+};
+
+static void note_fixup(struct body *body, unsigned at, bool is_short, unsigned site,
+		       enum stack stack)
+{
+	body->fixup[body->fixups++] = (struct fixup){ at, is_short, site, stack };
+}
+
+/* jrcxz to the island, by a long way round if need be */
+static void put_if_zero(struct body *body, unsigned site)
+{
+	struct code *code = &body->code;
+
+	if (!body->far[body->fixups]) {
+		PUT(code, 0xe3, 0x00);
+		note_fixup(body, code->size - 1, true, site, RCX_PUSHED);
+		return;
+	}
+	PUT(code, 0xe3, 0x02, 0xeb, 0x05, 0xe9, 0, 0, 0, 0);
+	note_fixup(body, code->size - 4, false, site, RCX_PUSHED);
+}
+
+/* A load whose target is free for the question, while nobody needs the flags. */
+static void ask_fast(struct body *body, unsigned site, const struct binary_operand *o, unsigned to)
+{
+	struct code *code = &body->code;
+
+	put_address(code, to, o);
+	put_byte(code, 0x48 | (to >= 8));
+	put_byte(code, 0xc1);
+	put_byte(code, 0xe8 | (to & 7));
+	put_byte(code, PERDURE_WINDOW_SHIFT); /* shr */
+	put_byte(code, 0x48 | (to >= 8));
+	put_byte(code, 0x83);
+	put_byte(code, 0xf8 | (to & 7));
+	put_byte(code, PERDURE_WINDOW_INDEX); /* cmp */
+	PUT(code, 0x0f, 0x84, 0, 0, 0, 0);    /* je */
+	note_fixup(body, code->size - 4, false, site, AS_IT_WAS);
+}
+
+/* With rcx on the stack, below the red zone, and no flag changed. */
+static void ask_quietly(struct body *body, unsigned site, const struct binary_operand *o)
+{
+	struct code *code = &body->code;
+
+	put_address(code, RCX, o);
+	PUT(code, 0xc4, 0xe3, 0xfb, 0xf0, 0xc9, PERDURE_WINDOW_SHIFT, /* rorx */
+	    0x0f, 0xb7, 0xc9,                                         /* movzwl %cx, %ecx */
+	    0x8d, 0x49, (uint8_t)-PERDURE_WINDOW_INDEX);              /* lea */
+	put_if_zero(body, site);
+}
+
+static void ask_with_flags(struct body *body, unsigned site, const struct binary_operand *o)
+{
+	struct code *code = &body->code;
+
+	put_address(code, RCX, o);
+	PUT(code, 0x48, 0xc1, 0xe9, PERDURE_WINDOW_SHIFT, 0x48, 0x83, 0xf9, PERDURE_WINDOW_INDEX,
+	    0x0f, 0x84, 0, 0, 0, 0); /* shr; cmp; je */
+	note_fixup(body, code->size - 4, false, site, FLAGS_PUSHED);
+}
+
+/* Has this thread something pending, or must others be let in? */
+static void ask_thread(struct body *body, unsigned site)
+{
+	struct code *code = &body->code;
+	int32_t offset =
+		(int32_t)((char *)&__perdure_inline.pending - (char *)__builtin_thread_pointer());
+
+	PUT(code, 0x64, 0x0f, 0xb7, 0x0c, 0x25); /* movzwl %fs:…, %ecx */
+	put_word(code, (uint32_t)offset);
+	PUT(code, 0xe3, 0x05, 0xe9, 0, 0, 0, 0); /* jrcxz over; jmp */
+	note_fixup(body, code->size - 4, false, site, has_bmi2() ? RCX_PUSHED : FLAGS_PUSHED);
+}
+
+static void put_hit(struct code *code, uint32_t number)
+{
+	uintptr_t entry = binary_entry_near((uintptr_t)code->bytes);
+
+	put_byte(code, 0x68);
+	put_word(code, number);
+	put_byte(code, 0xe8);
+	put_distance(code, entry);
+	PUT(code, 0x48, 0x8d, 0xa4, 0x24, 0x88, 0, 0, 0); /* lea 136(%rsp), %rsp */
+}
+
+static void ask(struct body *body, unsigned i)
+{
+	const struct binary_instruction *instruction = &body->text->list[body->first + i];
+	const struct binary_site *site = &binary_sites[instruction->site];
+	struct code *code = &body->code;
+	int to = body->moving[i].destination;
+
+	if (site->kind == BINARY_FENCE) {
+		PUT(code, 0x48, 0x8d, 0x64, 0x24, 0x80); /* lea -128(%rsp), %rsp */
+		put_hit(code, instruction->site);
+		return;
+	}
+	if (to >= 0 && site->operands == 1 && !site->locked && site->kind == BINARY_ACCESS &&
+	    binary_flags_are_dead(body->text, body->first + i)) {
+		ask_fast(body, i, &site->operand[0], to);
+		return;
+	}
+	PUT(code, 0x48, 0x8d, 0x64, 0x24, 0x80, 0x51); /* lea -128(%rsp), %rsp; push %rcx */
+	if (!has_bmi2())
+		PUT(code, 0x9c); /* pushfq */
+	if (site->locked)
+		ask_thread(body, i);
+	for (unsigned k = 0; k < site->operands; k++) {
+		if (k || site->locked) { /* rcx may be part of the address */
+			static const uint8_t reload[] = { 0x48, 0x8b, 0x0c, 0x24 };
+			static const uint8_t reload_above[] = { 0x48, 0x8b, 0x4c, 0x24, 0x08 };
+
+			if (has_bmi2())
+				put(code, reload, sizeof(reload));
+			else
+				put(code, reload_above, sizeof(reload_above));
+		}
+		if (has_bmi2())
+			ask_quietly(body, i, &site->operand[k]);
+		else
+			ask_with_flags(body, i, &site->operand[k]);
+	}
+	if (!has_bmi2())
+		PUT(code, 0x9d);                                /* popfq */
+	PUT(code, 0x59, 0x48, 0x8d, 0xa4, 0x24, 0x80, 0, 0, 0); /* pop %rcx; lea 128(%rsp), %rsp */
+}
+
+/* ---- islands ---- */
+
+static bool stores(const struct binary_site *site)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < site->operands; i++)
+		any |= site->operand[i].actions & BINARY_STORES;
+	return any && site->kind != BINARY_FLUSH;
+}
+
+static void put_island(struct body *body, const struct fixup *fixup)
+{
+	const struct binary_instruction *instruction = &body->text->list[body->first + fixup->site];
+	const uint8_t *bytes = body->text->code + instruction->offset;
+	struct code *code = &body->code;
+	uintptr_t start = (uintptr_t)code->bytes;
+
+	if (fixup->stack == AS_IT_WAS)
+		PUT(code, 0x48, 0x8d, 0x64, 0x24, 0x80);
+	if (fixup->stack == FLAGS_PUSHED)
+		PUT(code, 0x9d);
+	if (fixup->stack != AS_IT_WAS)
+		PUT(code, 0x59);
+	put_hit(code, instruction->site);
+	if (!stores(&binary_sites[instruction->site])) {
+		put_jump(code, start + body->copy[fixup->site]);
+		return;
+	}
+	put_moved(code, bytes, instruction->length, &body->moving[fixup->site], 0);
+	PUT(code, 0x48, 0x8d, 0x64, 0x24, 0x80);
+	put_hit(code, instruction->site | BINARY_AFTER);
+	put_jump(code, start + body->behind[fixup->site]);
+}
+
+/* False if some island is too far: then it is noted. */
+static bool put_islands(struct body *body)
+{
+	struct code *code = &body->code;
+	bool near = true;
+
+	for (unsigned i = 0; i < body->fixups; i++) {
+		const struct fixup *fixup = &body->fixup[i];
+		unsigned behind = fixup->at + (fixup->short_distance ? 1 : 4);
+		int32_t distance = (int32_t)(code->size - behind);
+
+		if (code->failed)
+			return true;
+		if (!fixup->short_distance) {
+			memcpy(code->bytes + fixup->at, &distance, sizeof(distance));
+		} else if (distance < 128) {
+			code->bytes[fixup->at] = (uint8_t)distance;
+		} else {
+			body->far[i] = true;
+			near = false;
+		}
+		put_island(body, fixup);
+	}
+	return near;
+}
+
+/* ---- all of it ---- */
+
+static void put_body(struct body *body)
+{
+	const struct binary_text *text = body->text;
+	struct code *code = &body->code;
+	const struct binary_instruction *last = &text->list[body->first + body->count - 1];
+
+	code->size = body->fixups = 0;
+	for (unsigned i = 0; i < body->count; i++) {
+		const struct binary_instruction *instruction = &text->list[body->first + i];
+
+		body->behind[i] = 0;
+		if (instruction->site != BINARY_NO_SITE)
+			ask(body, i);
+		body->copy[i] = code->size;
+		put_moved(code, text->code + instruction->offset, instruction->length,
+			  &body->moving[i],
+			  text->start + instruction->offset + instruction->length);
+		body->behind[i] = code->size;
+	}
+	if (!last->leaves)
+		put_jump(code, text->start + last->offset + last->length);
+}
+
+uintptr_t binary_emit(const struct binary_text *text, uint32_t first, unsigned count,
+		      uintptr_t inner[BINARY_GROUP])
+{
+	struct body body = { .text = text, .first = first, .count = count };
+	unsigned starts[BINARY_GROUP];
+
+	body.code.bytes = binary_allocate(text->start + text->list[first].offset, BODY_MAX);
+	if (!body.code.bytes)
+		return 0;
+	for (unsigned i = 0; i < count; i++)
+		binary_describe_move(text, first + i, &body.moving[i]);
+	do {
+		put_body(&body);
+	} while (!put_islands(&body));
+	if (body.code.failed) {
+		binary_give_back(body.code.bytes, BODY_MAX);
+		return 0;
+	}
+	binary_give_back(body.code.bytes + body.code.size, BODY_MAX - body.code.size);
+	/* Who jumps to an instruction in the middle wants its question, too. */
+	for (unsigned i = 0; i < count; i++) {
+		starts[i] = i ? body.behind[i - 1] : 0;
+		inner[i] = (uintptr_t)body.code.bytes + starts[i];
+	}
+	return (uintptr_t)body.code.bytes;
+}

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which objects are patched: the program, and libraries that are not known never to touch PM. */
+#include <elf.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <link.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "binary/binary.h"
+#include "runtime/execution.h"
+
+enum { OBJECTS = 256 };
+
+static struct patched {
+	uintptr_t start, end;
+} patched[OBJECTS];
+static unsigned patched_count;
+
+bool binary_is_patched(uintptr_t address)
+{
+	for (unsigned i = 0; i < patched_count; i++)
+		if (address - patched[i].start < patched[i].end - patched[i].start)
+			return true;
+	return false;
+}
+
+/* ---- jumps that nobody knew of ---- */
+
+static struct sigaction before_trap, before_illegal;
+
+static void redirect(int number, siginfo_t *info, void *context)
+{
+	greg_t *pc = &((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
+	uintptr_t address = (uintptr_t)*pc - (number == SIGTRAP);
+	const struct sigaction *before = number == SIGTRAP ? &before_trap : &before_illegal;
+	uintptr_t now = binary_moved_to(address);
+
+	if (now) {
+		*pc = (greg_t)now;
+	} else if (before->sa_flags & SA_SIGINFO && before->sa_sigaction) {
+		before->sa_sigaction(number, info, context);
+	} else {
+		REAL(sigaction)(number, before, NULL); /* it happens again, without us */
+		if (number == SIGTRAP)
+			syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), number);
+	}
+}
+
+static void catch_traps(void)
+{
+	struct sigaction ours = { .sa_sigaction = redirect,
+				  .sa_flags = SA_SIGINFO | SA_NODEFER | SA_RESTART };
+
+	REAL(sigaction)(SIGTRAP, &ours, &before_trap);
+	REAL(sigaction)(SIGILL, &ours, &before_illegal);
+}
+
+/* ---- one object ---- */
+
+struct file {
+	const char *bytes;
+	size_t size;
+};
+
+static bool open_file(const char *path, struct file *file)
+{
+	int fd = REAL(open)(*path ? path : "/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct stat status;
+	void *memory = MAP_FAILED;
+
+	if (fd < 0)
+		return false;
+	if (fstat(fd, &status) == 0 && status.st_size > (off_t)sizeof(ElfW(Ehdr)))
+		memory = REAL(mmap)(NULL, status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	REAL(close)(fd);
+	file->bytes = memory;
+	file->size = status.st_size;
+	return memory != MAP_FAILED;
+}
+
+static const ElfW(Shdr) * sections(const struct file *file, unsigned *count)
+{
+	const ElfW(Ehdr) *header = (const void *)file->bytes;
+
+	*count = header->e_shnum;
+	if (header->e_shoff > file->size ||
+	    (file->size - header->e_shoff) / sizeof(ElfW(Shdr)) < header->e_shnum)
+		*count = 0;
+	return (const void *)(file->bytes + header->e_shoff);
+}
+
+/* Functions start at jump targets, whoever jumps. */
+static void mark_functions(const struct file *file, uintptr_t bias, struct binary_text *text)
+{
+	unsigned count;
+	const ElfW(Shdr) *section = sections(file, &count);
+
+	for (unsigned i = 0; i < count; i++) {
+		const ElfW(Sym) *symbol = (const void *)(file->bytes + section[i].sh_offset);
+
+		if ((section[i].sh_type != SHT_SYMTAB && section[i].sh_type != SHT_DYNSYM) ||
+		    section[i].sh_offset > file->size ||
+		    file->size - section[i].sh_offset < section[i].sh_size)
+			continue;
+		for (size_t n = section[i].sh_size / sizeof(*symbol); n; n--, symbol++) {
+			uintptr_t offset = bias + symbol->st_value - text->start;
+
+			if (ELF64_ST_TYPE(symbol->st_info) == STT_FUNC && offset < text->size &&
+			    text->at[offset])
+				text->list[text->at[offset] - 1].target = true;
+		}
+	}
+}
+
+static void *room(size_t size)
+{
+	void *memory = (void *)syscall(SYS_mmap, NULL, size, PROT_READ | PROT_WRITE,
+				       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0L);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+static void release(void *memory, size_t size)
+{
+	if (memory)
+		syscall(SYS_munmap, memory, size);
+}
+
+static void put_into_place(const struct binary_text *text)
+{
+	uintptr_t start = text->start & ~4095ul;
+	uintptr_t end = (text->start + text->size + 4095) & ~4095ul;
+
+	binary_seal();
+	if (REAL(mprotect)((void *)start, end - start, PROT_READ | PROT_WRITE | PROT_EXEC) < 0) {
+		session_limit(runtime_session, thread_owner(),
+			      "this system does not let code be changed: programs that were not "
+			      "built with perdure-cc cannot be followed");
+		return;
+	}
+	plain_copy((void *)text->start, text->result, text->size);
+	REAL(mprotect)((void *)start, end - start, PROT_READ | PROT_EXEC);
+}
+
+static void patch_section(const struct file *file, uintptr_t bias, const ElfW(Shdr) * section)
+{
+	struct binary_text text = {
+		.start = bias + section->sh_addr,
+		.size = section->sh_size,
+		.code = (uint8_t *)(bias + section->sh_addr),
+		.result = room(section->sh_size + 16),
+		.taken = room(section->sh_size + 16),
+	};
+
+	if (text.result && text.taken && binary_decode(&text)) {
+		plain_copy(text.result, text.code, text.size);
+		mark_functions(file, bias, &text);
+		binary_patch(&text);
+		put_into_place(&text);
+	}
+	release(text.result, text.size + 16);
+	release(text.taken, text.size + 16);
+	release(text.list, (text.size + 1ul) * sizeof(*text.list));
+	release(text.at, (text.size + 1ul) * sizeof(*text.at));
+}
+
+static void patch_object(const char *path, uintptr_t bias)
+{
+	const ElfW(Ehdr) * header;
+	struct file file;
+	unsigned count;
+	const ElfW(Shdr) * section;
+
+	if (!open_file(path, &file))
+		return;
+	header = (const void *)file.bytes;
+	section = sections(&file, &count);
+	for (unsigned i = 0; i < count; i++) {
+		const char *name = header->e_shstrndx < count
+					   ? file.bytes + section[header->e_shstrndx].sh_offset +
+						     section[i].sh_name
+					   : "";
+
+		if (section[i].sh_type == SHT_PROGBITS && section[i].sh_flags & SHF_EXECINSTR &&
+		    strncmp(name, ".text", 5) == 0)
+			patch_section(&file, bias, &section[i]);
+	}
+	REAL(munmap)((void *)file.bytes, file.size);
+}
+
+/* ---- all of them ---- */
+
+/* A model says what its functions do. */
+static bool is_modelled(const char *name)
+{
+	const struct library_table *table = &runtime_session->library;
+
+	for (uint32_t i = 0; i < table->libraries; i++) {
+		const char *glob = library_text(table, table->library[i].glob);
+
+		if (strcmp(glob, "*") != 0 && fnmatch(glob, name, 0) == 0)
+			return true;
+	}
+	return false;
+}
+
+static int consider(struct dl_phdr_info *info, size_t size, void *unused)
+{
+	const char *slash = strrchr(info->dlpi_name, '/');
+	const char *name = slash ? slash + 1 : info->dlpi_name;
+	uintptr_t start = UINTPTR_MAX, end = 0;
+
+	(void)size;
+	(void)unused;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *header = &info->dlpi_phdr[i];
+		uintptr_t from = info->dlpi_addr + header->p_vaddr;
+
+		if (header->p_type != PT_LOAD)
+			continue;
+		start = from < start ? from : start;
+		end = from + header->p_memsz > end ? from + header->p_memsz : end;
+	}
+	if (patched_count == OBJECTS || binary_is_patched(start) ||
+	    strncmp(name, "libZy", 5) == 0 ||
+	    (*name && (modules_is_system(name) || is_modelled(name))))
+		return 0;
+	patched[patched_count++] = (struct patched){ start, end };
+	runtime_session->binary = 1;
+	patch_object(info->dlpi_name, info->dlpi_addr);
+	return 0;
+}
+
+void binary_update(void)
+{
+	if (!binary_decoder_start()) {
+		session_limit(runtime_session, thread_owner(),
+			      "libZydis.so.4.0 is not installed: programs that were not built "
+			      "with perdure-cc cannot be followed");
+		return;
+	}
+	if (!patched_count) {
+		binary_entry_start();
+		catch_traps();
+	}
+	dl_iterate_phdr(consider, NULL);
+}
