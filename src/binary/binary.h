@@ -151,6 +151,8 @@ enum { BINARY_RED_ZONE = 128 };
 HIDDEN void binary_entry(void);
 extern HIDDEN uint64_t binary_state_mask;
 extern HIDDEN uint64_t binary_state_size;
+extern HIDDEN uint8_t
+	binary_saves_compactly; /* xsavec is there, which leaves out what is not in use */
 HIDDEN void binary_entry_start(void);
 
 /* ---- objects.c ---- */

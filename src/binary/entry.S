@@ -50,7 +50,12 @@ binary_entry:
 	movq	%rax, 568(%rsp)
 	movl	binary_state_mask(%rip), %eax
 	xorl	%edx, %edx
-	xsave64	(%rsp)
+	cmpb	$0, binary_saves_compactly(%rip)
+	je	1f
+	xsavec64 (%rsp)
+	jmp	2f
+1:	xsave64	(%rsp)
+2:
 	movq	%rbx, %rdi
 	call	binary_hit
 	movl	binary_state_mask(%rip), %eax

@@ -9,6 +9,7 @@
 
 uint64_t binary_state_mask;
 uint64_t binary_state_size;
+uint8_t binary_saves_compactly;
 
 /* Vector registers, as far as the system lets programs use them. */
 void binary_entry_start(void)
@@ -20,6 +21,8 @@ void binary_entry_start(void)
 	binary_state_mask = low & VECTORS;
 	__cpuid_count(0xd, 0, a, b, c, d);
 	binary_state_size = b > LEAST ? b : LEAST;
+	__cpuid_count(0xd, 1, a, b, c, d);
+	binary_saves_compactly = a >> 1 & 1;
 }
 
 /* By its number in an encoding. */

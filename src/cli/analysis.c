@@ -38,6 +38,16 @@ static bool read_inputs(const struct options *options)
 	return true;
 }
 
+static void note_program(struct session_program *program, char *const *command)
+{
+	char *path = command && *command ? target_find_program(*command) : NULL;
+	struct stat status;
+
+	if (path && stat(path, &status) == 0)
+		*program = (struct session_program){ status.st_dev, status.st_ino };
+	free(path);
+}
+
 int analysis_prepare(struct options *options, int *fd, struct session **result)
 {
 	struct session *session;
@@ -53,6 +63,8 @@ int analysis_prepare(struct options *options, int *fd, struct session **result)
 	}
 	session->options = options->session;
 	session->lines.model = options->session.model;
+	note_program(&session->options.program[0], options->command);
+	note_program(&session->options.program[1], options->recover);
 	status = models_load(&session->library, options);
 	if (status)
 		return status;

@@ -186,8 +186,9 @@ static int crash_everywhere(char **words, enum options_command command)
 	if (options.random) {
 		char text[96];
 
-		snprintf(text, sizeof(text), "--random: %ld recoveries were chosen by chance",
-			 options.random);
+		snprintf(text, sizeof(text),
+			 "--random: %ld recoveries were chosen by chance (--seed %lu)",
+			 options.random, options.schedules.seed);
 		session_limit(session, UINT32_MAX, text);
 	}
 	result.command = options.command;

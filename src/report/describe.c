@@ -2,6 +2,7 @@
 /* What is said about a finding: message, fix, the roles of its places. */
 #include "report/collect.h"
 
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -264,16 +265,30 @@ static char *torn_fix(const struct finding *f, uint64_t size)
 	}
 }
 
+/* The last name in an lvalue: what the source calls the field; null if it ends otherwise. */
+static const char *last_name(const char *lvalue)
+{
+	const char *at = lvalue ? lvalue + strlen(lvalue) : NULL;
+
+	while (at && at > lvalue && (isalnum((unsigned char)at[-1]) || at[-1] == '_'))
+		at--;
+	return at && *at && !isdigit((unsigned char)*at) ? at : NULL;
+}
+
 static void describe_torn(struct finding *f, const struct raw_finding *raw,
 			  const struct session *session)
 {
 	const char *place = raw->place ? session->places.place[raw->place] : NULL;
+	const char *named = last_name(f->field);
 
 	if (place && *place_type(place)) {
 		f->structure = place_type(place);
 		f->member = types_field(session, place_bare_type(place),
 					place_offset(place) + raw->within);
 		f->declared = types_file(session, place_bare_type(place));
+		/* Bit-fields share their bytes: the source knows which one it is. */
+		if (named && types_has_member(session, place_bare_type(place), named))
+			f->member = named;
 	}
 	f->weak = raw->part;
 	f->benign = raw->custom == RAW_TORN_BENIGN;

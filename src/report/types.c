@@ -219,6 +219,22 @@ static void describe(Dwarf_Die *structure, uint64_t offset, char *text, size_t s
 	} while (dwarf_siblingof(&member, &member) == 0);
 }
 
+bool types_has_member(const struct session *session, const char *name, const char *member)
+{
+	const struct known *known = find(session, name);
+	Dwarf_Die die = known->die, child;
+
+	if (!known->described || dwarf_child(&die, &child) != 0)
+		return false;
+	do {
+		const char *own = dwarf_diename(&child);
+
+		if (dwarf_tag(&child) == DW_TAG_member && own && strcmp(own, member) == 0)
+			return true;
+	} while (dwarf_siblingof(&child, &child) == 0);
+	return false;
+}
+
 const char *types_file(const struct session *session, const char *name)
 {
 	const struct known *known = find(session, name);

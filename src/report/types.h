@@ -16,6 +16,9 @@ bool types_exist(const struct session *session, const char *name);
  */
 const char *types_field(const struct session *session, const char *name, uint64_t offset);
 
+/* Has it a member of this name? */
+bool types_has_member(const struct session *session, const char *name, const char *member);
+
 /* The file that declares it, without directories; null if that is not known. */
 const char *types_file(const struct session *session, const char *name);
 

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "binary/binary.h"
@@ -114,6 +115,20 @@ PUBLIC pid_t fork(void)
 	return pid;
 }
 
+/* Is this the program that the user has named, and not one that it has started? */
+static bool is_analysed(const struct session *session)
+{
+	const struct session_program *program = session->options.program;
+	struct stat status;
+
+	if (stat("/proc/self/exe", &status) < 0)
+		return false;
+	for (unsigned i = 0; i < 2; i++)
+		if (program[i].inode == status.st_ino && program[i].device == status.st_dev)
+			return true;
+	return false;
+}
+
 static void attach(const char *path)
 {
 	struct session *session = session_attach(path);
@@ -131,7 +146,7 @@ static void attach(const char *path)
 						     : add_image(session, -1, getpid());
 	if (runtime_image > 0)
 		session->lines.concurrent = 1;
-	if (!modules_any_instrumented())
+	if (!modules_any_instrumented() && is_analysed(session))
 		binary_update();
 	runtime_involved = modules_any_instrumented();
 	if (execution) {

@@ -7,9 +7,12 @@
 #include "runtime/runtime.h"
 
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <unwind.h>
+
+#include "binary/binary.h"
 
 enum { WALK_MAX = 4096 };
 
@@ -224,10 +227,98 @@ static uint32_t keep(struct walk *walk)
 	return number;
 }
 
+/*
+ * Code that was not built with perdure-cc needs the unwinder each time. But a function that is
+ * still running is called from where it was: a stack is the same as the last one that was taken at
+ * this instruction and this depth, if all return addresses are still there.
+ */
+enum { KEPT_WALKS = 256 };
+struct kept_walk {
+	uintptr_t pc;
+	const struct frame *frame, *caller;
+	uint32_t number, count;
+	struct {
+		const uintptr_t *place;
+		uintptr_t address;
+	} back[STACKS_DEPTH];
+};
+static __thread struct kept_walk *kept_walks;
+
+static struct kept_walk *find_kept(const struct frame *frame)
+{
+	uint64_t hash = ((uintptr_t)frame ^ frame->return_address << 16) * 0x9e3779b97f4a7c15ull;
+
+	if (!kept_walks) {
+		void *memory = (void *)syscall(SYS_mmap, NULL, KEPT_WALKS * sizeof(*kept_walks),
+					       PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+					       -1, 0L);
+
+		if (memory == MAP_FAILED)
+			return NULL;
+		kept_walks = memory;
+	}
+	return &kept_walks[hash >> 56];
+}
+
+static bool is_still_right(const struct kept_walk *kept, const struct frame *frame)
+{
+	if (!kept->number || kept->pc != frame->return_address || kept->frame != frame ||
+	    kept->caller != frame->caller)
+		return false;
+	for (uint32_t i = 0; i < kept->count; i++)
+		if (*kept->back[i].place != kept->back[i].address)
+			return false;
+	return true;
+}
+
+struct kept_unwind {
+	struct unwind_state state;
+	struct kept_walk *kept;
+};
+
+static _Unwind_Reason_Code unwind_kept(struct _Unwind_Context *context, void *argument)
+{
+	struct kept_unwind *unwind = argument;
+	struct kept_walk *kept = unwind->kept;
+	_Unwind_Reason_Code code = unwind_frame(context, &unwind->state);
+
+	/* The next frame's address is above the arguments of this one's caller. */
+	if (unwind->state.started && code == _URC_NO_REASON && kept->count < STACKS_DEPTH) {
+		const uintptr_t *place = (const uintptr_t *)_Unwind_GetCFA(context) - 1;
+
+		kept->back[kept->count].place = place;
+		kept->back[kept->count++].address = *place;
+	}
+	return code;
+}
+
+static uint32_t capture_patched(const struct frame *frame)
+{
+	struct walk walk = { .depth = 0 };
+	struct kept_walk *kept = find_kept(frame);
+	struct kept_unwind unwind = { { &walk, frame->return_address, false }, kept };
+
+	if (!kept)
+		return 0;
+	if (is_still_right(kept, frame))
+		return kept->number;
+	*kept = (struct kept_walk){ .pc = frame->return_address,
+				    .frame = frame,
+				    .caller = frame->caller };
+	_Unwind_Backtrace(unwind_kept, &unwind);
+	if (!walk.depth) { /* no tables */
+		walk.pc[0] = frame->return_address;
+		walk.depth = 1;
+	}
+	return kept->number = keep(&walk);
+}
+
 uint32_t stack_capture(const struct frame *frame)
 {
 	struct walk walk;
 
+	if (runtime_session->binary && binary_is_patched(frame->return_address))
+		return capture_patched(frame);
 	walk_frames(&walk, frame);
 	if (!walk.complete || walk.handler)
 		walk_unwind(&walk);

@@ -110,6 +110,9 @@ struct session_options {
 	bool heap; /* --pm-heap */
 	uint32_t globs;
 	char glob[SESSION_GLOBS][SESSION_PATH];
+	struct session_program {
+		uint64_t device, inode;
+	} program[2];     /* what is analysed, and its recovery: other programs are not patched */
 	uint32_t tx_only; /* --tx-only: structures that only transactions may change */
 	char tx_only_name[SESSION_GLOBS][SESSION_PATH];
 	uint32_t trusted; /* --trust-lib */
