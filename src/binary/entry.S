@@ -3,29 +3,41 @@
  * An access to PM in patched code. The trampoline has left the red zone alone, pushed the number of the site,
  * and called: everything is kept here, as struct binary_registers (binary.h), and restored.
  */
+	.macro save instruction, operand
+	\instruction \operand
+	.cfi_adjust_cfa_offset 8
+	.endm
+
+	.macro restore instruction, operand
+	\instruction \operand
+	.cfi_adjust_cfa_offset -8
+	.endm
+
 	.text
 	.globl	binary_entry
 	.hidden	binary_entry
 	.type	binary_entry, @function
 binary_entry:
 	.cfi_startproc
-	pushfq
-	pushq	%rax
-	pushq	%rcx
-	pushq	%rdx
-	pushq	%rbx
-	pushq	%rbp
-	pushq	%rsi
-	pushq	%rdi
-	pushq	%r8
-	pushq	%r9
-	pushq	%r10
-	pushq	%r11
-	pushq	%r12
-	pushq	%r13
-	pushq	%r14
-	pushq	%r15
-	subq	$16, %rsp
+	save	pushfq
+	save	pushq, %rax
+	save	pushq, %rcx
+	save	pushq, %rdx
+	save	pushq, %rbx
+	save	pushq, %rbp
+	save	pushq, %rsi
+	save	pushq, %rdi
+	save	pushq, %r8
+	save	pushq, %r9
+	save	pushq, %r10
+	save	pushq, %r11
+	save	pushq, %r12
+	save	pushq, %r13
+	save	pushq, %r14
+	save	pushq, %r15
+	save	pushq, $0 /* no return address yet: there is nothing to unwind to */
+	save	pushq, $0
+	.cfi_remember_state
 	movq	%rsp, %rbx
 	/* For unwinders: the caller is the code that was patched. */
 	.cfi_def_cfa %rbx, 288
@@ -62,22 +74,24 @@ binary_entry:
 	xorl	%edx, %edx
 	xrstor64 (%rsp)
 	leaq	16(%rbx), %rsp
-	popq	%r15
-	popq	%r14
-	popq	%r13
-	popq	%r12
-	popq	%r11
-	popq	%r10
-	popq	%r9
-	popq	%r8
-	popq	%rdi
-	popq	%rsi
-	popq	%rbp
-	popq	%rbx
-	popq	%rdx
-	popq	%rcx
-	popq	%rax
-	popfq
+	.cfi_restore_state
+	.cfi_adjust_cfa_offset -16
+	restore	popq, %r15
+	restore	popq, %r14
+	restore	popq, %r13
+	restore	popq, %r12
+	restore	popq, %r11
+	restore	popq, %r10
+	restore	popq, %r9
+	restore	popq, %r8
+	restore	popq, %rdi
+	restore	popq, %rsi
+	restore	popq, %rbp
+	restore	popq, %rbx
+	restore	popq, %rdx
+	restore	popq, %rcx
+	restore	popq, %rax
+	restore	popfq
 	ret
 	.cfi_endproc
 	.size	binary_entry, . - binary_entry
