@@ -29,6 +29,7 @@ enum binary_kind {
 	BINARY_STRING, /* with a repeat prefix: as many as rcx says */
 	BINARY_FLUSH,
 	BINARY_FENCE,
+	BINARY_PAUSE, /* it waits for another thread */
 };
 
 enum binary_action { BINARY_LOADS = 1, BINARY_STORES = 2 };
@@ -160,6 +161,10 @@ HIDDEN void binary_entry_start(void);
 /* Does the address lie in an object that was patched? */
 HIDDEN bool binary_is_patched(uintptr_t address);
 /* Patches what is loaded and was not looked at before. */
+HIDDEN void binary_start(void);
+/* The same if that was done before: libraries that come later. */
 HIDDEN void binary_update(void);
+/* Something was unloaded: what comes next may lie where it was. */
+HIDDEN void binary_unloaded(void);
 
 #endif

@@ -181,6 +181,10 @@ static bool describe(const struct decoded *d, bool framed, struct binary_site *s
 		site->descriptor = fence_kind(is->mnemonic);
 		return true;
 	}
+	if (is->mnemonic == ZYDIS_MNEMONIC_PAUSE) {
+		site->kind = BINARY_PAUSE;
+		return true;
+	}
 	if (touches_nothing(is))
 		return false;
 	for (unsigned i = 0; i < is->operand_count; i++) {

@@ -258,7 +258,7 @@ static void ask(struct body *body, unsigned i)
 	PUT(code, 0x48, 0x8d, 0x64, 0x24, 0x80, 0x51); /* lea -128(%rsp), %rsp; push %rcx */
 	if (!has_bmi2())
 		PUT(code, 0x9c); /* pushfq */
-	if (site->locked)
+	if (site->locked || site->kind == BINARY_PAUSE)
 		ask_thread(body, i);
 	for (unsigned k = 0; k < site->operands; k++) {
 		if (k || site->locked) { /* rcx may be part of the address */

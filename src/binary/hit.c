@@ -142,6 +142,8 @@ void binary_hit(struct binary_registers *r)
 	} else if (site->kind == BINARY_FENCE) {
 		__perdure_inline.stored = 1; /* nobody has watched ordinary memory */
 		hook_fence(site->descriptor, &r->frame);
+	} else if (site->kind == BINARY_PAUSE) {
+		hook_visible(NULL, 0, &r->frame);
 	} else if (site->kind == BINARY_FLUSH) {
 		hook_flush((void *)address_of(r, &site->operand[0]), site->descriptor, &r->frame);
 	} else {

@@ -5,6 +5,7 @@
 #include <fnmatch.h>
 #include <link.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -210,6 +211,49 @@ static bool is_modelled(const char *name)
 	return false;
 }
 
+/* What could not be patched may be missed. */
+static void note_counts(const char *name)
+{
+	struct session *session = runtime_session;
+	uint32_t lost = binary_counts.left + binary_counts.unknown;
+	char text[SESSION_PATH];
+
+	__atomic_fetch_add(&session->sites, binary_counts.sites + binary_counts.unknown,
+			   __ATOMIC_RELAXED);
+	__atomic_fetch_add(&session->sites_patched, binary_counts.patched, __ATOMIC_RELAXED);
+	if (lost && strlen(name) < 200) {
+		snprintf(text, sizeof(text),
+			 "%s: %u of %u instructions that may touch PM could not be followed",
+			 *name ? name : "the program", lost,
+			 binary_counts.sites + binary_counts.unknown);
+		session_limit(session, thread_owner(), text);
+	}
+	binary_counts = (struct binary_counts){ 0 };
+}
+
+static bool is_among(const char *name, const char (*globs)[SESSION_PATH], uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (fnmatch(globs[i], name, 0) == 0)
+			return true;
+	return false;
+}
+
+/* The program itself has no name here. */
+static bool is_wanted(const char *name)
+{
+	const struct session_options *options = &runtime_session->options;
+
+	if (!*name)
+		return true;
+	if (strncmp(name, "libperdure", 10) == 0 || strncmp(name, "libZy", 5) == 0 ||
+	    strncmp(name, "ld-linux", 8) == 0 || strncmp(name, "linux-vdso", 10) == 0 ||
+	    is_among(name, options->no_patch_glob, options->no_patch))
+		return false;
+	return is_among(name, options->patch_glob, options->patch) ||
+	       (!modules_is_system(name) && !is_modelled(name));
+}
+
 static int consider(struct dl_phdr_info *info, size_t size, void *unused)
 {
 	const char *slash = strrchr(info->dlpi_name, '/');
@@ -227,17 +271,16 @@ static int consider(struct dl_phdr_info *info, size_t size, void *unused)
 		start = from < start ? from : start;
 		end = from + header->p_memsz > end ? from + header->p_memsz : end;
 	}
-	if (patched_count == OBJECTS || binary_is_patched(start) ||
-	    strncmp(name, "libZy", 5) == 0 ||
-	    (*name && (modules_is_system(name) || is_modelled(name))))
+	if (patched_count == OBJECTS || binary_is_patched(start) || !is_wanted(name))
 		return 0;
 	patched[patched_count++] = (struct patched){ start, end };
 	runtime_session->binary = 1;
 	patch_object(info->dlpi_name, info->dlpi_addr);
+	note_counts(name);
 	return 0;
 }
 
-void binary_update(void)
+void binary_start(void)
 {
 	if (!binary_decoder_start()) {
 		session_limit(runtime_session, thread_owner(),
@@ -245,9 +288,35 @@ void binary_update(void)
 			      "with perdure-cc cannot be followed");
 		return;
 	}
-	if (!patched_count) {
-		binary_entry_start();
-		catch_traps();
-	}
+	binary_entry_start();
+	catch_traps();
 	dl_iterate_phdr(consider, NULL);
+}
+
+static int still_there(struct dl_phdr_info *info, size_t size, void *object)
+{
+	const struct patched *p = object;
+
+	(void)size;
+	for (int i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_LOAD &&
+		    info->dlpi_addr + info->dlpi_phdr[i].p_vaddr - p->start < p->end - p->start)
+			return 1;
+	return 0;
+}
+
+void binary_unloaded(void)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < patched_count; i++)
+		if (dl_iterate_phdr(still_there, &patched[i]))
+			patched[kept++] = patched[i];
+	patched_count = kept;
+}
+
+void binary_update(void)
+{
+	if (patched_count)
+		dl_iterate_phdr(consider, NULL);
 }

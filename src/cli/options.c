@@ -97,6 +97,16 @@ static const char *set_trust_lib(struct options *options, const char *value)
 	return add_name(value, options->session.trusted_glob, &options->session.trusted);
 }
 
+static const char *set_patch(struct options *options, const char *value)
+{
+	return add_name(value, options->session.patch_glob, &options->session.patch);
+}
+
+static const char *set_no_patch(struct options *options, const char *value)
+{
+	return add_name(value, options->session.no_patch_glob, &options->session.no_patch);
+}
+
 static const char *set_tx_only(struct options *options, const char *value)
 {
 	const char *name = types_bare_name(value);
@@ -417,6 +427,11 @@ static const struct option {
 	  "what the functions of a library do (docs/models.md); may be repeated", ALL },
 	{ "--trust-lib", "GLOB", set_trust_lib,
 	  "do not judge what libraries of this name do (prebuilt PMDK is trusted anyway)", ALL },
+	{ "--patch", "GLOB", set_patch,
+	  "in a program that was not built with perdure-cc: follow libraries of this name as well",
+	  ALL },
+	{ "--no-patch", "GLOB", set_no_patch,
+	  "the same: do not follow libraries of this name (docs/binary.md)", ALL },
 	{ "--tx-only", "STRUCT", set_tx_only,
 	  "a structure that may only be changed in a transaction that has logged it", ALL },
 	{ "--plugin", "SO", set_plugin, "a checker of your own (docs/plugins.md); may be repeated",

@@ -74,6 +74,8 @@ static void add_counters(struct result *result, const struct session *session)
 	result->flushes = session->flushes;
 	result->fences = session->fences;
 	result->threads = session->next_thread;
+	result->sites = session->sites;
+	result->patched = session->sites_patched;
 	for (uint32_t i = 0; i < SESSION_THREADS && session->thread[i].lines.id; i++) {
 		result->loads += session->thread[i].loads;
 		result->stores += session->thread[i].stores;

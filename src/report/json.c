@@ -181,6 +181,7 @@ static json_t *stats_json(const struct result *r)
 		{ "fences", r->fences },
 		{ "threads", r->threads },
 		{ "session_bytes", r->session_bytes },
+		{ "patched_instructions", r->patched },
 	};
 	json_t *stats = json_object();
 

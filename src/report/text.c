@@ -366,5 +366,8 @@ int write_stats(FILE *out, const struct result *result)
 		"seconds %.2f\n",
 		result->loads, result->stores, result->flushes, result->fences, result->threads,
 		result->session_bytes / 1048576.0, result->seconds);
+	if (result->sites)
+		fprintf(out, "perdure: %u of %u instructions that may touch PM are patched\n",
+			result->patched, result->sites);
 	return fflush(out) == EOF ? -1 : 0;
 }

@@ -147,7 +147,7 @@ static void attach(const char *path)
 	if (runtime_image > 0)
 		session->lines.concurrent = 1;
 	if (!modules_any_instrumented() && is_analysed(session))
-		binary_update();
+		binary_start();
 	runtime_involved = modules_any_instrumented();
 	if (execution) {
 		execution_join(atoi(execution));

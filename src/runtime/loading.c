@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Objects that come and go while the program runs. */
+#include "binary/binary.h"
 #include "runtime/library.h"
 
 #include <limits.h>
@@ -144,6 +145,7 @@ static void loaded(void)
 {
 	if (!runtime_session)
 		return;
+	binary_update();
 	modules_update();
 	if (runtime_involved)
 		library_hooks_update();
@@ -172,6 +174,7 @@ PUBLIC int dlclose(void *handle)
 	if (runtime_session) {
 		modules_unloaded();
 		library_hooks_unloaded();
+		binary_unloaded();
 	}
 	return result;
 }

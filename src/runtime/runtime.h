@@ -111,7 +111,8 @@ static inline struct session_thread *thread_enter_waiting(void)
 
 static inline struct session_thread *thread_enter(void)
 {
-	if (__builtin_expect(runtime_thread.buffered, 0))
+	/* Inside of a hook (whose unwinder takes a lock) this is no event. */
+	if (__builtin_expect(runtime_thread.buffered && !runtime_thread.busy, 0))
 		buffer_drain();
 	return thread_enter_waiting();
 }

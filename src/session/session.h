@@ -115,6 +115,8 @@ struct session_options {
 	} program[2];     /* what is analysed, and its recovery: other programs are not patched */
 	uint32_t tx_only; /* --tx-only: structures that only transactions may change */
 	char tx_only_name[SESSION_GLOBS][SESSION_PATH];
+	uint32_t patch, no_patch; /* --patch, --no-patch */
+	char patch_glob[SESSION_GLOBS][SESSION_PATH], no_patch_glob[SESSION_GLOBS][SESSION_PATH];
 	uint32_t trusted; /* --trust-lib */
 	char trusted_glob[SESSION_GLOBS][SESSION_PATH];
 };
@@ -131,6 +133,7 @@ struct session {
 	uint32_t pm_mapped; /* mappings that were PM, ever */
 	uint32_t instrumented;
 	uint32_t binary;                         /* some of it was patched when it was loaded */
+	uint32_t sites, sites_patched;           /* instructions there that may touch PM */
 	uint64_t loads, stores, flushes, fences; /* of threads that have ended */
 	uint32_t skipped; /* events of signal handlers that interrupted a hook */
 	uint32_t limits, limits_lost;
