@@ -113,10 +113,14 @@ enum { BINARY_GROUP = 8 };
 HIDDEN uintptr_t binary_emit(const struct binary_text *text, uint32_t first, unsigned count,
 			     uintptr_t inner[BINARY_GROUP]);
 
+/* What an address in moved code stands for; itself, if it is none. */
+HIDDEN uintptr_t binary_original(uintptr_t address);
+
 /* ---- space.c ---- */
 
 /* Room for code within reach of `near`, to be given back in reverse order; 0 if there is none. */
 HIDDEN uint8_t *binary_allocate(uintptr_t near, size_t size);
+HIDDEN bool binary_is_copy(uintptr_t address);
 HIDDEN void binary_give_back(uint8_t *code, size_t size);
 /* Where a jump of the code that ends at `code` finds the entry for hits. */
 HIDDEN uintptr_t binary_entry_near(uintptr_t code);
@@ -158,6 +162,8 @@ HIDDEN void binary_entry_start(void);
 
 /* ---- objects.c ---- */
 
+/* A trap: if it was a jump to an instruction that has been moved, lets it go on there. */
+HIDDEN bool binary_redirect(int number, void *context);
 /* Does the address lie in an object that was patched? */
 HIDDEN bool binary_is_patched(uintptr_t address);
 /* Patches what is loaded and was not looked at before. */

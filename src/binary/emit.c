@@ -2,6 +2,9 @@
 /* Instructions at another place, with a question before those that may touch PM. */
 #include <cpuid.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "binary/binary.h"
 
@@ -150,6 +153,7 @@ struct body {
 	struct binary_moving moving[BINARY_GROUP];
 	unsigned copy[BINARY_GROUP], behind[BINARY_GROUP]; /* where each instruction is, and ends */
 	struct fixup fixup[2 * SITES_MAX];
+	unsigned island[2 * SITES_MAX]; /* of each */
 	unsigned fixups;
 	bool far[2 * SITES_MAX]; /* the island is too far for a short jump */
 };
@@ -336,9 +340,45 @@ static bool put_islands(struct body *body)
 			body->far[i] = true;
 			near = false;
 		}
+		body->island[i] = code->size;
 		put_island(body, fixup);
 	}
 	return near;
+}
+
+/* ---- the way back ---- */
+
+/* From this address on it is this instruction; in no order. */
+static struct piece {
+	uintptr_t at, original;
+} *pieces;
+static size_t piece_count;
+enum { PIECES = 1 << 24 };
+
+static void note_piece(const struct body *body, unsigned at, unsigned number)
+{
+	const struct binary_text *text = body->text;
+
+	if (!pieces)
+		pieces = (void *)syscall(SYS_mmap, NULL, PIECES * sizeof(*pieces),
+					 PROT_READ | PROT_WRITE,
+					 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0L);
+	if ((void *)pieces != MAP_FAILED && piece_count < PIECES)
+		pieces[piece_count++] =
+			(struct piece){ (uintptr_t)body->code.bytes + at,
+					text->start + text->list[body->first + number].offset };
+}
+
+uintptr_t binary_original(uintptr_t address)
+{
+	const struct piece *best = NULL;
+
+	if (!binary_is_copy(address))
+		return address;
+	for (size_t i = 0; i < piece_count; i++)
+		if (pieces[i].at <= address && (!best || pieces[i].at > best->at))
+			best = &pieces[i];
+	return best ? best->original : address;
 }
 
 /* ---- all of it ---- */
@@ -385,10 +425,13 @@ uintptr_t binary_emit(const struct binary_text *text, uint32_t first, unsigned c
 		return 0;
 	}
 	binary_give_back(body.code.bytes + body.code.size, BODY_MAX - body.code.size);
+	for (unsigned i = 0; i < body.fixups; i++)
+		note_piece(&body, body.island[i], body.fixup[i].site);
 	/* Who jumps to an instruction in the middle wants its question, too. */
 	for (unsigned i = 0; i < count; i++) {
 		starts[i] = i ? body.behind[i - 1] : 0;
 		inner[i] = (uintptr_t)body.code.bytes + starts[i];
+		note_piece(&body, starts[i], i);
 	}
 	return (uintptr_t)body.code.bytes;
 }

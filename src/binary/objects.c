@@ -35,15 +35,24 @@ bool binary_is_patched(uintptr_t address)
 
 static struct sigaction before_trap, before_illegal;
 
-static void redirect(int number, siginfo_t *info, void *context)
+bool binary_redirect(int number, void *context)
 {
 	greg_t *pc = &((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
-	uintptr_t address = (uintptr_t)*pc - (number == SIGTRAP);
-	const struct sigaction *before = number == SIGTRAP ? &before_trap : &before_illegal;
-	uintptr_t now = binary_moved_to(address);
+	uintptr_t now = binary_moved_to((uintptr_t)*pc - (number == SIGTRAP));
 
-	if (now) {
-		*pc = (greg_t)now;
+	if (!now || (number != SIGTRAP && number != SIGILL))
+		return false;
+	*pc = (greg_t)now;
+	__atomic_fetch_add(&runtime_session->redirected, 1, __ATOMIC_RELAXED);
+	return true;
+}
+
+static void redirect(int number, siginfo_t *info, void *context)
+{
+	const struct sigaction *before = number == SIGTRAP ? &before_trap : &before_illegal;
+
+	if (binary_redirect(number, context)) {
+		return;
 	} else if (before->sa_flags & SA_SIGINFO && before->sa_sigaction) {
 		before->sa_sigaction(number, info, context);
 	} else {

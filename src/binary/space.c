@@ -85,6 +85,11 @@ static struct arena *arena_of(uintptr_t address)
 	return NULL;
 }
 
+bool binary_is_copy(uintptr_t address)
+{
+	return arena_of(address) != NULL;
+}
+
 void binary_give_back(uint8_t *code, size_t size)
 {
 	struct arena *a = arena_of((uintptr_t)code);

@@ -76,6 +76,7 @@ static void add_counters(struct result *result, const struct session *session)
 	result->threads = session->next_thread;
 	result->sites = session->sites;
 	result->patched = session->sites_patched;
+	result->redirected = session->redirected;
 	for (uint32_t i = 0; i < SESSION_THREADS && session->thread[i].lines.id; i++) {
 		result->loads += session->thread[i].loads;
 		result->stores += session->thread[i].stores;

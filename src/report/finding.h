@@ -106,8 +106,8 @@ struct result {
 	unsigned oracles;
 	uint64_t loads, stores, flushes, fences;
 	unsigned threads;
-	uint32_t sites, patched; /* of code that was not built with perdure-cc */
-	uint64_t session_bytes;  /* memory that the analysis itself took */
+	uint32_t sites, patched, redirected; /* of code that was not built with perdure-cc */
+	uint64_t session_bytes;              /* memory that the analysis itself took */
 	double seconds;
 	const struct check *check; /* null: there were no crashes */
 };

@@ -367,7 +367,9 @@ int write_stats(FILE *out, const struct result *result)
 		result->loads, result->stores, result->flushes, result->fences, result->threads,
 		result->session_bytes / 1048576.0, result->seconds);
 	if (result->sites)
-		fprintf(out, "perdure: %u of %u instructions that may touch PM are patched\n",
-			result->patched, result->sites);
+		fprintf(out,
+			"perdure: %u of %u instructions that may touch PM are patched, %u jumps were "
+			"redirected\n",
+			result->patched, result->sites, result->redirected);
 	return fflush(out) == EOF ? -1 : 0;
 }

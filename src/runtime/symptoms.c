@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
+#include "binary/binary.h"
 #include "runtime/execution.h"
 
 enum { STACK_SIZE = 256 << 10 };
@@ -17,9 +18,14 @@ static const int watched[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP
 static void on_crash(int signal, siginfo_t *info, void *context)
 {
 	struct execution *execution = runtime_execution;
-	const ucontext_t *where = context;
+	ucontext_t *where = context;
 	struct sigaction fatal = { .sa_handler = SIG_DFL };
 
+	if (binary_redirect(signal, context))
+		return;
+	/* A copy of an instruction stands for that instruction. */
+	where->uc_mcontext.gregs[REG_RIP] =
+		(greg_t)binary_original((uintptr_t)where->uc_mcontext.gregs[REG_RIP]);
 	if (!execution->signal) {
 		execution->signal = signal;
 		execution->signal_address = (uintptr_t)info->si_addr;

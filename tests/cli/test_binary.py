@@ -55,6 +55,53 @@ class Binary(TestCase):
         ways = {tuple(frame["function"] for frame in f["sites"][0]["stack"]) for f in self.load()["findings"]}
         self.assertEqual(ways, {("leaf", "middle", "main"), ("leaf", "middle", "other", "main")})
 
+    def test_recovery_that_dies(self):
+        self.write("list.c", r"""
+            #include "pm.h"
+            struct pm { _Alignas(64) long *pointer; _Alignas(64) long ready; long value; };
+            __attribute__((noinline, noipa)) static long follow(struct pm *pm) { return *pm->pointer; }
+            int main(int argc, char **argv)
+            {
+                struct pm *pm = pm_map(argv);
+                if (__atomic_load_n(&pm->ready, __ATOMIC_ACQUIRE))
+                    return follow(pm) == argc + 7;
+                pm->pointer = &pm->value;
+                __atomic_store_n(&pm->ready, 1, __ATOMIC_RELEASE);
+                PERSIST(&pm->ready);
+                PERSIST(&pm->pointer);
+                return 0;
+            }""")
+        for command in ("check", "model"):
+            for level in ("-O0", "-O2"):
+                self.build("gcc", "list.c", "list", level)
+                self.run_tool(command, "--pm", "pool", "--json", "result.json", "./list", "pool", status=1)
+                finding, = (f for f in self.load()["findings"] if f["kind"] == "crash-symptom")
+                self.assertIn("SIGSEGV", finding["message"])
+                self.assertEqual([(s["function"], s["line"]) for s in finding["sites"]], [("follow", 4), ("main", 10)])
+                self.assertTrue(finding["witness"]["minimal"])
+
+    def test_library_that_comes_later(self):
+        self.write("fill.c", "void fill(long *p, long n) { for (long i = 0; i < n; i++) p[i] = i; }")
+        self.write("opens.c", r"""
+            #include "pm.h"
+            #include <dlfcn.h>
+            int main(int argc, char **argv)
+            {
+                long *pm = pm_map(argv);
+                for (int i = 0; i < 2; i++) {
+                    void *library = dlopen("./libfill.so", RTLD_NOW);
+                    ((void (*)(long *, long))dlsym(library, "fill"))(pm + 8 * i, 8);
+                    dlclose(library);
+                }
+                return argc > 99;
+            }""")
+        self.build("gcc", "fill.c", "libfill.so", "-O2", "-shared", "-fPIC")
+        self.build("gcc", "opens.c", "opens")
+        self.run_tool("run", "--pm", "pool", "--json", "result.json", "./opens", "pool", status=1)
+        finding, = self.load()["findings"]
+        self.assertEqual((finding["sites"][0]["function"], finding["count"]), ("fill", 2))
+        self.run_tool("run", "--no-patch", "libfill*", "--pm", "pool", "./opens", "pool", status=None)
+
     def test_static_program(self):
         self.write("empty.c", "int main(void) { return 0; }")
         self.build("gcc", "empty.c", "empty", "-static")
