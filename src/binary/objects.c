@@ -248,6 +248,23 @@ static bool is_among(const char *name, const char (*globs)[SESSION_PATH], uint32
 	return false;
 }
 
+/* Libraries that are in many programs, and have nothing to do with PM; --patch adds them again. */
+static bool never_touches_pm(const char *name)
+{
+	static const char *const starts[] = {
+		"libbz2.",     "libcap.",   "libcrypto.",  "libcrypt.", "libcurl.",    "libdaxctl.",
+		"libexpat.",   "libffi.",   "libgmp.",     "libkmod.",  "liblz4.",     "liblzma.",
+		"libncurses",  "libndctl.", "libnuma.",    "libpcre",   "libreadline", "libresolv.",
+		"libselinux.", "libssl.",   "libsystemd.", "libtinfo.", "libudev.",    "libunwind",
+		"libuuid.",    "libz.",     "libzstd.",    "libevent",  "libsqlite3.", "libnss_",
+	};
+
+	for (unsigned i = 0; i < sizeof(starts) / sizeof(*starts); i++)
+		if (strncmp(name, starts[i], strlen(starts[i])) == 0)
+			return true;
+	return modules_is_system(name);
+}
+
 /* The program itself has no name here. */
 static bool is_wanted(const char *name)
 {
@@ -260,7 +277,7 @@ static bool is_wanted(const char *name)
 	    is_among(name, options->no_patch_glob, options->no_patch))
 		return false;
 	return is_among(name, options->patch_glob, options->patch) ||
-	       (!modules_is_system(name) && !is_modelled(name));
+	       (!never_touches_pm(name) && !is_modelled(name));
 }
 
 static int consider(struct dl_phdr_info *info, size_t size, void *unused)
