@@ -92,6 +92,10 @@ HIDDEN bool binary_decode(struct binary_text *text);
 /* Are all flags overwritten from this instruction on, before anything reads them? */
 HIDDEN bool binary_flags_are_dead(const struct binary_text *text, uint32_t number);
 
+/* Registers, one bit each, that nobody reads from this instruction on before they are overwritten.
+ */
+HIDDEN uint32_t binary_dead_registers(const struct binary_text *text, uint32_t number);
+
 /* How an instruction can be moved. */
 enum binary_move { BINARY_AS_IT_IS, BINARY_RELATIVE, BINARY_BRANCH, BINARY_CALL, BINARY_STAYS };
 struct binary_moving {
@@ -100,7 +104,6 @@ struct binary_moving {
 	uint8_t opcode; /* of a conditional branch */
 	bool conditional;
 	uint8_t displacement_at; /* of a relative operand, in the instruction */
-	int destination; /* register that a plain load writes and nothing else needs; -1: none */
 };
 HIDDEN void binary_describe_move(const struct binary_text *text, uint32_t number,
 				 struct binary_moving *moving);

@@ -348,24 +348,77 @@ bool binary_flags_are_dead(const struct binary_text *text, uint32_t number)
 	return false;
 }
 
-/* A register that the instruction overwrites as a whole, and does not need for the address. */
-static int free_destination(const struct decoded *d)
+/* Any part of a general register as its number; BINARY_NO_REGISTER for others. */
+static uint8_t any_register(ZydisRegister r, bool *whole)
 {
-	const ZydisDecodedOperand *to = &d->operand[0], *from = &d->operand[1];
-	ZydisRegister wide;
+	static const uint8_t low[] = { 0, 1, 2, 3, 0,  1,  2,  3,  4,  5,
+				       6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
 
-	if (d->is.operand_count_visible != 2 || to->type != ZYDIS_OPERAND_TYPE_REGISTER ||
-	    to->actions != ZYDIS_OPERAND_ACTION_WRITE || to->size < 32 ||
-	    from->type != ZYDIS_OPERAND_TYPE_MEMORY)
-		return -1;
-	if (to->reg.value >= ZYDIS_REGISTER_EAX && to->reg.value <= ZYDIS_REGISTER_R15D)
-		wide = ZYDIS_REGISTER_RAX + (to->reg.value - ZYDIS_REGISTER_EAX);
-	else
-		wide = to->reg.value;
-	if (register_number(wide) == BINARY_NO_REGISTER || wide == ZYDIS_REGISTER_RSP ||
-	    wide == from->mem.base || wide == from->mem.index)
-		return -1;
-	return register_number(wide);
+	*whole = false;
+	if (r >= ZYDIS_REGISTER_AL && r <= ZYDIS_REGISTER_R15B)
+		return low[r - ZYDIS_REGISTER_AL]; /* al … bl, ah … bh, spl … */
+	if (r >= ZYDIS_REGISTER_AX && r <= ZYDIS_REGISTER_R15W)
+		return r - ZYDIS_REGISTER_AX;
+	*whole = true;
+	if (r >= ZYDIS_REGISTER_EAX && r <= ZYDIS_REGISTER_R15D)
+		return r - ZYDIS_REGISTER_EAX;
+	return register_number(r);
+}
+
+static void note_register(ZydisRegister r, bool reads, bool writes, bool always, uint32_t *read,
+			  uint32_t *written)
+{
+	bool whole;
+	uint8_t number = any_register(r, &whole);
+
+	if (number == BINARY_NO_REGISTER)
+		return;
+	if (reads || (writes && (!whole || !always)))
+		*read |= 1u << number; /* a part that stays is as good as read */
+	else if (writes)
+		*written |= 1u << number;
+}
+
+static void registers_of(const struct decoded *d, uint32_t *read, uint32_t *written)
+{
+	*read = *written = 0;
+	for (unsigned i = 0; i < d->is.operand_count; i++) {
+		const ZydisDecodedOperand *operand = &d->operand[i];
+
+		if (operand->type == ZYDIS_OPERAND_TYPE_MEMORY) {
+			note_register(operand->mem.base, true, false, true, read, written);
+			note_register(operand->mem.index, true, false, true, read, written);
+		} else if (operand->type == ZYDIS_OPERAND_TYPE_REGISTER) {
+			note_register(operand->reg.value,
+				      operand->actions & ZYDIS_OPERAND_ACTION_MASK_READ,
+				      operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE,
+				      operand->actions & ZYDIS_OPERAND_ACTION_WRITE, read, written);
+		}
+	}
+	*written &= ~*read;
+}
+
+uint32_t binary_dead_registers(const struct binary_text *text, uint32_t number)
+{
+	enum { FAR = 12 };
+	uint32_t alive = 1 << 4, dead = 0; /* the stack is always needed */
+
+	for (uint32_t i = number; i < number + FAR && i < text->count; i++) {
+		uint32_t read, written;
+		struct decoded d;
+
+		if (text->list[i].bad || !decode(text, text->list[i].offset, &d))
+			return dead;
+		registers_of(&d, &read, &written);
+		alive |= read & ~dead;
+		/* Compilers know which registers a function leaves alone, whatever the convention.
+		 */
+		if (is_branch(&d.is) || d.is.meta.category == ZYDIS_CATEGORY_SYSCALL ||
+		    d.is.meta.category == ZYDIS_CATEGORY_INTERRUPT)
+			return dead;
+		dead |= written & ~alive;
+	}
+	return dead;
 }
 
 void binary_describe_move(const struct binary_text *text, uint32_t number,
@@ -375,7 +428,7 @@ void binary_describe_move(const struct binary_text *text, uint32_t number,
 	uintptr_t next = text->start + instruction->offset + instruction->length;
 	struct decoded d;
 
-	*moving = (struct binary_moving){ .how = BINARY_STAYS, .destination = -1 };
+	*moving = (struct binary_moving){ .how = BINARY_STAYS };
 	if (instruction->bad || !decode(text, instruction->offset, &d))
 		return;
 	if (is_branch(&d.is) && d.is.operand_count_visible &&
@@ -393,7 +446,6 @@ void binary_describe_move(const struct binary_text *text, uint32_t number,
 	    d.is.meta.category == ZYDIS_CATEGORY_SYSCALL || d.is.mnemonic == ZYDIS_MNEMONIC_XBEGIN)
 		return;
 	moving->how = BINARY_AS_IT_IS;
-	moving->destination = free_destination(&d);
 	if (!(d.is.attributes & ZYDIS_ATTRIB_IS_RELATIVE))
 		return;
 	moving->how = d.is.raw.disp.size == 32 ? BINARY_RELATIVE : BINARY_STAYS;

@@ -165,20 +165,20 @@ static void note_fixup(struct body *body, unsigned at, bool is_short, unsigned s
 }
 
 /* jrcxz to the island, by a long way round if need be */
-static void put_if_zero(struct body *body, unsigned site)
+static void put_if_zero(struct body *body, unsigned site, enum stack stack)
 {
 	struct code *code = &body->code;
 
 	if (!body->far[body->fixups]) {
 		PUT(code, 0xe3, 0x00);
-		note_fixup(body, code->size - 1, true, site, RCX_PUSHED);
+		note_fixup(body, code->size - 1, true, site, stack);
 		return;
 	}
 	PUT(code, 0xe3, 0x02, 0xeb, 0x05, 0xe9, 0, 0, 0, 0);
-	note_fixup(body, code->size - 4, false, site, RCX_PUSHED);
+	note_fixup(body, code->size - 4, false, site, stack);
 }
 
-/* A load whose target is free for the question, while nobody needs the flags. */
+/* With a register that is free, while nobody needs the flags. */
 static void ask_fast(struct body *body, unsigned site, const struct binary_operand *o, unsigned to)
 {
 	struct code *code = &body->code;
@@ -196,8 +196,9 @@ static void ask_fast(struct body *body, unsigned site, const struct binary_opera
 	note_fixup(body, code->size - 4, false, site, AS_IT_WAS);
 }
 
-/* With rcx on the stack, below the red zone, and no flag changed. */
-static void ask_quietly(struct body *body, unsigned site, const struct binary_operand *o)
+/* With rcx free, or on the stack below the red zone, and no flag changed. */
+static void ask_quietly(struct body *body, unsigned site, const struct binary_operand *o,
+			enum stack stack)
 {
 	struct code *code = &body->code;
 
@@ -205,7 +206,7 @@ static void ask_quietly(struct body *body, unsigned site, const struct binary_op
 	PUT(code, 0xc4, 0xe3, 0xfb, 0xf0, 0xc9, PERDURE_WINDOW_SHIFT, /* rorx */
 	    0x0f, 0xb7, 0xc9,                                         /* movzwl %cx, %ecx */
 	    0x8d, 0x49, (uint8_t)-PERDURE_WINDOW_INDEX);              /* lea */
-	put_if_zero(body, site);
+	put_if_zero(body, site, stack);
 }
 
 static void ask_with_flags(struct body *body, unsigned site, const struct binary_operand *o)
@@ -242,23 +243,38 @@ static void put_hit(struct code *code, uint32_t number)
 	PUT(code, 0x48, 0x8d, 0xa4, 0x24, 0x88, 0, 0, 0); /* lea 136(%rsp), %rsp */
 }
 
+/* With a register that nobody needs, and no stack. */
+static bool ask_cheaply(struct body *body, unsigned i, const struct binary_site *site)
+{
+	uint32_t dead = binary_dead_registers(body->text, body->first + i);
+
+	if (!dead)
+		return false;
+	if (binary_flags_are_dead(body->text, body->first + i)) {
+		for (unsigned k = 0; k < site->operands; k++)
+			ask_fast(body, i, &site->operand[k], __builtin_ctz(dead));
+		return true;
+	}
+	if (!(dead >> RCX & 1) || !has_bmi2())
+		return false;
+	for (unsigned k = 0; k < site->operands; k++)
+		ask_quietly(body, i, &site->operand[k], AS_IT_WAS);
+	return true;
+}
+
 static void ask(struct body *body, unsigned i)
 {
 	const struct binary_instruction *instruction = &body->text->list[body->first + i];
 	const struct binary_site *site = &binary_sites[instruction->site];
 	struct code *code = &body->code;
-	int to = body->moving[i].destination;
 
 	if (site->kind == BINARY_FENCE) {
 		PUT(code, 0x48, 0x8d, 0x64, 0x24, 0x80); /* lea -128(%rsp), %rsp */
 		put_hit(code, instruction->site);
 		return;
 	}
-	if (to >= 0 && site->operands == 1 && !site->locked && site->kind == BINARY_ACCESS &&
-	    binary_flags_are_dead(body->text, body->first + i)) {
-		ask_fast(body, i, &site->operand[0], to);
+	if (!site->locked && site->kind != BINARY_PAUSE && ask_cheaply(body, i, site))
 		return;
-	}
 	PUT(code, 0x48, 0x8d, 0x64, 0x24, 0x80, 0x51); /* lea -128(%rsp), %rsp; push %rcx */
 	if (!has_bmi2())
 		PUT(code, 0x9c); /* pushfq */
@@ -275,7 +291,7 @@ static void ask(struct body *body, unsigned i)
 				put(code, reload_above, sizeof(reload_above));
 		}
 		if (has_bmi2())
-			ask_quietly(body, i, &site->operand[k]);
+			ask_quietly(body, i, &site->operand[k], RCX_PUSHED);
 		else
 			ask_with_flags(body, i, &site->operand[k]);
 	}
