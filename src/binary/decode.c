@@ -400,8 +400,9 @@ static void registers_of(const struct decoded *d, uint32_t *read, uint32_t *writ
 
 uint32_t binary_dead_registers(const struct binary_text *text, uint32_t number)
 {
-	enum { FAR = 12 };
-	uint32_t alive = 1 << 4, dead = 0; /* the stack is always needed */
+	/* What unwinders need is always alive: all but rax, rcx, rdx, rsi, rdi, r8, r9, r11. */
+	enum { FAR = 12, SCRATCH = 0xbc7 };
+	uint32_t alive = ~(uint32_t)SCRATCH, dead = 0;
 
 	for (uint32_t i = number; i < number + FAR && i < text->count; i++) {
 		uint32_t read, written;

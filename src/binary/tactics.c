@@ -129,12 +129,14 @@ static const struct binary_bytes traps = { 20, { 0xcc, 0x06, 0x07, 0x0e, 0x16, 0
 						 0x1f, 0x27, 0x2f, 0x37, 0x3f, 0x60, 0x61,
 						 0x82, 0x9a, 0xce, 0xd4, 0xd6, 0xea } };
 
-/* How many instructions have five bytes together; 0 if they must not be moved. */
-static unsigned group_size(const struct binary_text *text, uint32_t first, uint32_t *bytes)
+/* How many instructions, at least so many, have five bytes together; 0 if they must not be moved.
+ */
+static unsigned group_size(const struct binary_text *text, uint32_t first, unsigned least,
+			   uint32_t *bytes)
 {
 	unsigned count = 0;
 
-	for (*bytes = 0; *bytes < JUMP; count++) {
+	for (*bytes = 0; *bytes < JUMP || count < least; count++) {
 		const struct binary_instruction *instruction = &text->list[first + count];
 
 		if (first + count == text->count || count == BINARY_GROUP || instruction->bad ||
@@ -148,10 +150,10 @@ static unsigned group_size(const struct binary_text *text, uint32_t first, uint3
 	return count;
 }
 
-static bool patch_group(struct binary_text *text, uint32_t first)
+static bool patch_group(struct binary_text *text, uint32_t first, unsigned least)
 {
 	uint32_t size, offset = text->list[first].offset;
-	unsigned count = group_size(text, first, &size);
+	unsigned count = group_size(text, first, least, &size);
 	struct binary_bytes wanted[4] = { 0 };
 	uint8_t bytes[BINARY_GROUP * BINARY_LONGEST];
 	uintptr_t inner[BINARY_GROUP], body, jump, next = text->start + offset + JUMP;
@@ -177,6 +179,20 @@ static bool patch_group(struct binary_text *text, uint32_t first)
 	replace(text, offset, bytes, size);
 	finish(text, first, count, inner);
 	return true;
+}
+
+/* Where something jumps to the successor, predecessors may do. */
+static bool patch_backwards(struct binary_text *text, uint32_t number)
+{
+	for (unsigned back = 1; back <= 3 && back <= number; back++) {
+		const struct binary_instruction *before = &text->list[number - back];
+
+		if (before->leaves || text->list[number - back + 1].target)
+			return false;
+		if (patch_group(text, number - back, back + 1))
+			return true;
+	}
+	return false;
 }
 
 /* ---- punned ---- */
@@ -216,6 +232,55 @@ static bool patch_punned(struct binary_text *text, uint32_t number)
 	return false;
 }
 
+/* ---- with a successor that goes, too ---- */
+
+/*
+ * The successor becomes a jump of its own, whose distance is chosen so that its bytes, read as the
+ * rest of this instruction's distance, lead somewhere as well.
+ */
+static bool patch_evicting(struct binary_text *text, uint32_t number)
+{
+	static const uint8_t far[] = { 0x10, 0xf0, 0x18, 0xe8, 0x20, 0xe0, 0x28, 0xd8,
+				       0x30, 0xd0, 0x40, 0xc0, 0x08, 0x50, 0xb0, 0x60 };
+	const struct binary_instruction *own = &text->list[number], *next = own + 1;
+	uint32_t length = own->length;
+	uintptr_t own_inner[BINARY_GROUP], next_inner[BINARY_GROUP], own_body, next_body;
+
+	if (number + 1 == text->count || length >= JUMP || next->bad || next->done || own->calls ||
+	    next->length < JUMP || !is_free(text, own->offset, length + next->length))
+		return false;
+	own_body = binary_emit(text, number, 1, own_inner);
+	next_body = own_body ? binary_emit(text, number + 1, 1, next_inner) : 0;
+	for (unsigned i = 0; next_body && i < sizeof(far); i++) {
+		uintptr_t behind = text->start + next->offset + JUMP, jump;
+		struct binary_bytes wanted[4] = { 0 };
+		uint8_t bytes[BINARY_LONGEST], own_bytes[JUMP];
+
+		if (length < 4) /* this byte of it is the highest one of the other's */
+			wanted[3 - length] = (struct binary_bytes){ 1, { far[i] } };
+		jump = binary_place_jump(behind, wanted, next_body);
+		if (!jump)
+			continue;
+		memset(bytes, 0xcc, sizeof(bytes));
+		put_jump(bytes, (int32_t)(jump - behind));
+		behind = text->start + own->offset + JUMP;
+		memset(wanted, 0, sizeof(wanted));
+		for (unsigned k = 0; k < 4; k++)
+			if (1 + k >= length)
+				wanted[k] = (struct binary_bytes){ 1, { bytes[1 + k - length] } };
+		jump = binary_place_jump(behind, wanted, own_body);
+		if (!jump)
+			continue;
+		put_jump(own_bytes, (int32_t)(jump - behind));
+		replace(text, own->offset, own_bytes, length);
+		replace(text, next->offset, bytes, next->length);
+		finish(text, number, 1, own_inner);
+		finish(text, number + 1, 1, next_inner);
+		return true;
+	}
+	return false;
+}
+
 /* ---- all of them ---- */
 
 static bool is_open(const struct binary_instruction *instruction)
@@ -226,9 +291,10 @@ static bool is_open(const struct binary_instruction *instruction)
 void binary_patch(struct binary_text *text)
 {
 	for (uint32_t i = 0; i < text->count; i++)
-		if (is_open(&text->list[i]) && !patch_direct(text, i))
-			patch_group(text, i);
+		if (is_open(&text->list[i]) && !patch_direct(text, i) && !patch_group(text, i, 1))
+			patch_backwards(text, i);
 	for (uint32_t i = text->count; i-- > 0;)
-		if (is_open(&text->list[i]) && !patch_direct(text, i) && !patch_punned(text, i))
+		if (is_open(&text->list[i]) && !patch_direct(text, i) && !patch_punned(text, i) &&
+		    !patch_evicting(text, i))
 			binary_counts.left++;
 }
