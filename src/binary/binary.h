@@ -71,9 +71,10 @@ struct binary_instruction {
 struct binary_text {
 	uintptr_t start;
 	uint32_t size;
-	uint8_t *code;   /* as it was */
-	uint8_t *result; /* as it will be */
-	uint8_t *taken;  /* bytes of the result that must stay */
+	uint32_t padding; /* bytes behind it that nobody uses */
+	uint8_t *code;    /* as it was */
+	uint8_t *result;  /* as it will be */
+	uint8_t *taken;   /* bytes of the result that must stay */
 	struct binary_instruction *list;
 	uint32_t count;
 	uint32_t *at; /* offset to number + 1 of the instruction that starts there; 0: none does */

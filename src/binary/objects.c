@@ -145,7 +145,7 @@ static void release(void *memory, size_t size)
 static void put_into_place(const struct binary_text *text)
 {
 	uintptr_t start = text->start & ~4095ul;
-	uintptr_t end = (text->start + text->size + 4095) & ~4095ul;
+	uintptr_t end = (text->start + text->size + text->padding + 4095) & ~4095ul;
 
 	binary_seal();
 	if (REAL(mprotect)((void *)start, end - start, PROT_READ | PROT_WRITE | PROT_EXEC) < 0) {
@@ -154,8 +154,24 @@ static void put_into_place(const struct binary_text *text)
 			      "built with perdure-cc cannot be followed");
 		return;
 	}
-	plain_copy((void *)text->start, text->result, text->size);
+	plain_copy((void *)text->start, text->result, text->size + text->padding);
 	REAL(mprotect)((void *)start, end - start, PROT_READ | PROT_EXEC);
+}
+
+/* Bytes up to the next section, in the same page. */
+static uint32_t padding_of(const struct file *file, const ElfW(Shdr) * section)
+{
+	uint64_t end = section->sh_addr + section->sh_size, most = 8;
+	unsigned count;
+	const ElfW(Shdr) *other = sections(file, &count);
+
+	if (most > -end % 4096)
+		most = -end % 4096;
+	for (unsigned i = 0; i < count; i++)
+		if (other[i].sh_flags & SHF_ALLOC && other[i].sh_addr >= end &&
+		    other[i].sh_addr - end < most)
+			most = other[i].sh_addr - end;
+	return (uint32_t)most;
 }
 
 static void patch_section(const struct file *file, uintptr_t bias, const ElfW(Shdr) * section)
@@ -163,13 +179,14 @@ static void patch_section(const struct file *file, uintptr_t bias, const ElfW(Sh
 	struct binary_text text = {
 		.start = bias + section->sh_addr,
 		.size = section->sh_size,
+		.padding = padding_of(file, section),
 		.code = (uint8_t *)(bias + section->sh_addr),
 		.result = room(section->sh_size + 16),
 		.taken = room(section->sh_size + 16),
 	};
 
 	if (text.result && text.taken && binary_decode(&text)) {
-		plain_copy(text.result, text.code, text.size);
+		plain_copy(text.result, text.code, text.size + text.padding);
 		mark_functions(file, bias, &text);
 		binary_patch(&text);
 		put_into_place(&text);

@@ -70,7 +70,7 @@ uintptr_t binary_moved_to(uintptr_t address)
 
 static bool is_free(const struct binary_text *text, uint32_t offset, uint32_t size)
 {
-	if (offset + size > text->size)
+	if (offset + size > text->size + text->padding)
 		return false;
 	for (uint32_t i = offset; i < offset + size; i++)
 		if (text->taken[i])
@@ -139,6 +139,12 @@ static unsigned group_size(const struct binary_text *text, uint32_t first, unsig
 	for (*bytes = 0; *bytes < JUMP || count < least; count++) {
 		const struct binary_instruction *instruction = &text->list[first + count];
 
+		/* Behind the last function there may be some room. */
+		if (first + count == text->count && count >= least && count &&
+		    text->list[text->count - 1].leaves && *bytes + text->padding >= JUMP) {
+			*bytes = JUMP;
+			return count;
+		}
 		if (first + count == text->count || count == BINARY_GROUP || instruction->bad ||
 		    instruction->done || (count && instruction->target))
 			return 0;
@@ -148,6 +154,28 @@ static unsigned group_size(const struct binary_text *text, uint32_t first, unsig
 		*bytes += instruction->length;
 	}
 	return count;
+}
+
+static bool is_open(const struct binary_instruction *instruction)
+{
+	return instruction->site != BINARY_NO_SITE && !instruction->done;
+}
+
+/* How many should go together: those that come next and would have no room alone go along. */
+static unsigned with_the_needy(const struct binary_text *text, uint32_t first)
+{
+	uint32_t bytes;
+	unsigned count = group_size(text, first, 1, &bytes);
+
+	while (count && count < BINARY_GROUP && first + count < text->count) {
+		const struct binary_instruction *next = &text->list[first + count];
+
+		if (!is_open(next) || next->target || next->length >= JUMP ||
+		    group_size(text, first + count, 1, &bytes))
+			break;
+		count++;
+	}
+	return count ? count : 1;
 }
 
 static bool patch_group(struct binary_text *text, uint32_t first, unsigned least)
@@ -283,15 +311,11 @@ static bool patch_evicting(struct binary_text *text, uint32_t number)
 
 /* ---- all of them ---- */
 
-static bool is_open(const struct binary_instruction *instruction)
-{
-	return instruction->site != BINARY_NO_SITE && !instruction->done;
-}
-
 void binary_patch(struct binary_text *text)
 {
 	for (uint32_t i = 0; i < text->count; i++)
-		if (is_open(&text->list[i]) && !patch_direct(text, i) && !patch_group(text, i, 1))
+		if (is_open(&text->list[i]) && !patch_direct(text, i) &&
+		    !patch_group(text, i, with_the_needy(text, i)) && !patch_group(text, i, 1))
 			patch_backwards(text, i);
 	for (uint32_t i = text->count; i-- > 0;)
 		if (is_open(&text->list[i]) && !patch_direct(text, i) && !patch_punned(text, i) &&
