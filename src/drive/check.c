@@ -16,7 +16,6 @@
 #include "drive/engine.h"
 
 enum { TICK_MS = 20, SPARES = 128, GUARD_LEAST = 20, GUARD_EVERY = 100, SHARE_MAX = 100 };
-enum { MEMO_READS = 16 << 20 }; /* about 1 GB */
 
 static void use_all_descriptors(void)
 {
@@ -26,6 +25,14 @@ static void use_all_descriptors(void)
 		limit.rlim_cur = limit.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &limit);
 	}
+}
+
+/* What the memo may keep: a quarter of the machine's memory, at about 64 bytes a read. */
+static uint32_t memo_room(void)
+{
+	uint64_t bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) / 4;
+
+	return bytes / 64 < UINT32_MAX ? (uint32_t)(bytes / 64) : UINT32_MAX;
 }
 
 /* ---- crash points ---- */
@@ -445,7 +452,7 @@ static void end_history(struct engine *engine)
 	}
 	if (engine->memo)
 		memo_free(engine->memo);
-	engine->memo = engine->check->settings.memo ? memo_new(MEMO_READS) : NULL;
+	engine->memo = engine->check->settings.memo ? memo_new(memo_room()) : NULL;
 }
 
 /* What the run before has left; findings stay. */
@@ -591,7 +598,7 @@ bool check_run(struct check *check, int session_fd)
 	struct engine engine = {
 		.check = check,
 		.session = check->session,
-		.memo = check->settings.memo ? memo_new(MEMO_READS) : NULL,
+		.memo = check->settings.memo ? memo_new(memo_room()) : NULL,
 		.started = target_now(),
 	};
 	bool done;
