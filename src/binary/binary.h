@@ -3,11 +3,12 @@
  * Code that was not built with perdure-cc: patched when it is loaded, so that its accesses to PM,
  * its flushes and its fences reach the same hooks as those of instrumented code.
  *
- *   decode.c       instructions of an object, and which of them matter: sites
- *   emit.c         code that does what instructions did, with a question before each site: is this
- * PM? space.c        room for that code, where a jump can reach it tactics.c      how a jump to it
- * gets into the program without disturbing what it does not replace entry.S, hit.c what happens
- * when it is PM objects.c      which objects, and when
+ *   decode.c         instructions of an object, and which of them matter: sites
+ *   emit.c           copies of instructions, with a question before each site: is this PM?
+ *   space.c          room for copies, where a jump can reach it
+ *   tactics.c        how a jump gets into the program and disturbs nothing else
+ *   entry.S, hit.c   what happens when it is PM
+ *   objects.c        which objects, and when
  *
  * Runs before the program's main, or in dlopen: nothing here uses malloc.
  */
@@ -82,7 +83,8 @@ struct binary_text {
 
 /* What became of the sites. */
 struct binary_counts {
-	uint32_t instructions, sites, patched, left, unknown, bad;
+	uint32_t sites, patched;
+	uint32_t left, unknown; /* no room for a jump; operands that are not understood */
 };
 extern HIDDEN struct binary_counts binary_counts;
 
@@ -122,10 +124,15 @@ HIDDEN uintptr_t binary_original(uintptr_t address);
 
 /* ---- space.c ---- */
 
+/* Zeroed memory, of which only what is touched is used; null if there is none. */
+HIDDEN void *binary_room(size_t size);
+HIDDEN void binary_release(void *memory, size_t size);
+
 /* Room for code within reach of `near`, to be given back in reverse order; 0 if there is none. */
 HIDDEN uint8_t *binary_allocate(uintptr_t near, size_t size);
 HIDDEN bool binary_is_copy(uintptr_t address);
-HIDDEN void binary_give_back(uint8_t *code, size_t size);
+/* From this address on. */
+HIDDEN void binary_give_back(uint8_t *code);
 /* Where a jump of the code that ends at `code` finds the entry for hits. */
 HIDDEN uintptr_t binary_entry_near(uintptr_t code);
 
@@ -160,8 +167,7 @@ enum { BINARY_RED_ZONE = 128 };
 HIDDEN void binary_entry(void);
 extern HIDDEN uint64_t binary_state_mask;
 extern HIDDEN uint64_t binary_state_size;
-extern HIDDEN uint8_t
-	binary_saves_compactly; /* xsavec is there, which leaves out what is not in use */
+extern HIDDEN uint8_t binary_saves_compactly; /* xsavec leaves out what is not in use */
 HIDDEN void binary_entry_start(void);
 
 /* ---- objects.c ---- */

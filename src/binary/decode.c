@@ -2,9 +2,6 @@
 /* Instructions, through Zydis, which is loaded when it is needed. */
 #include <Zydis/Zydis.h>
 #include <dlfcn.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "binary/binary.h"
 
@@ -25,10 +22,8 @@ bool binary_decoder_start(void)
 	library = REAL(dlopen)("libZydis.so.4.0", RTLD_NOW | RTLD_LOCAL);
 	start = library ? REAL(dlsym)(library, "ZydisDecoderInit") : NULL;
 	decode_full = start ? REAL(dlsym)(library, "ZydisDecoderDecodeFull") : NULL;
-	binary_sites = (void *)syscall(SYS_mmap, NULL, BINARY_SITES_MAX * sizeof(*binary_sites),
-				       PROT_READ | PROT_WRITE,
-				       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0L);
-	if (!decode_full || (void *)binary_sites == MAP_FAILED)
+	binary_sites = binary_room(BINARY_SITES_MAX * sizeof(*binary_sites));
+	if (!decode_full || !binary_sites)
 		return false;
 	start(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
 	return true;
@@ -219,14 +214,6 @@ static bool describe(const struct decoded *d, bool framed, struct binary_site *s
 
 /* ---- a whole object ---- */
 
-static void *room(size_t size)
-{
-	void *memory = (void *)syscall(SYS_mmap, NULL, size, PROT_READ | PROT_WRITE,
-				       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0L);
-
-	return memory == MAP_FAILED ? NULL : memory;
-}
-
 static void mark_target(const struct binary_text *text, uintptr_t address)
 {
 	if (address - text->start < text->size && text->at[address - text->start])
@@ -266,7 +253,6 @@ static void decode_one(struct binary_text *text, uint32_t offset, bool *framed)
 	};
 	text->at[offset] = ++text->count;
 	if (!decode(text, offset, &d)) {
-		binary_counts.bad++;
 		*framed = false;
 		return;
 	}
@@ -287,13 +273,12 @@ bool binary_decode(struct binary_text *text)
 {
 	bool framed = false;
 
-	text->list = room((text->size + 1ul) * sizeof(*text->list));
-	text->at = room((text->size + 1ul) * sizeof(*text->at));
+	text->list = binary_room((text->size + 1ul) * sizeof(*text->list));
+	text->at = binary_room((text->size + 1ul) * sizeof(*text->at));
 	if (!text->list || !text->at)
 		return false;
 	for (uint32_t offset = 0; offset < text->size; offset += text->list[text->count - 1].length)
 		decode_one(text, offset, &framed);
-	binary_counts.instructions += text->count;
 	for (uint32_t i = 0; i < text->count; i++) {
 		const struct binary_instruction *instruction = &text->list[i];
 		struct decoded d;

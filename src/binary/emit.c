@@ -2,9 +2,6 @@
 /* Instructions at another place, with a question before those that may touch PM. */
 #include <cpuid.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "binary/binary.h"
 
@@ -365,9 +362,10 @@ static bool put_islands(struct body *body)
 /* ---- the way back ---- */
 
 /* From this address on it is this instruction; in no order. */
-static struct piece {
+struct piece {
 	uintptr_t at, original;
-} *pieces;
+};
+static struct piece *pieces;
 static size_t piece_count;
 enum { PIECES = 1 << 24 };
 
@@ -376,10 +374,8 @@ static void note_piece(const struct body *body, unsigned at, unsigned number)
 	const struct binary_text *text = body->text;
 
 	if (!pieces)
-		pieces = (void *)syscall(SYS_mmap, NULL, PIECES * sizeof(*pieces),
-					 PROT_READ | PROT_WRITE,
-					 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0L);
-	if ((void *)pieces != MAP_FAILED && piece_count < PIECES)
+		pieces = binary_room(PIECES * sizeof(*pieces));
+	if (pieces && piece_count < PIECES)
 		pieces[piece_count++] =
 			(struct piece){ (uintptr_t)body->code.bytes + at,
 					text->start + text->list[body->first + number].offset };
@@ -437,10 +433,10 @@ uintptr_t binary_emit(const struct binary_text *text, uint32_t first, unsigned c
 		put_body(&body);
 	} while (!put_islands(&body));
 	if (body.code.failed) {
-		binary_give_back(body.code.bytes, BODY_MAX);
+		binary_give_back(body.code.bytes);
 		return 0;
 	}
-	binary_give_back(body.code.bytes + body.code.size, BODY_MAX - body.code.size);
+	binary_give_back(body.code.bytes + body.code.size);
 	for (unsigned i = 0; i < body.fixups; i++)
 		note_piece(&body, body.island[i], body.fixup[i].site);
 	/* Who jumps to an instruction in the middle wants its question, too. */

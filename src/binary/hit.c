@@ -70,8 +70,8 @@ enum { NESTED = 8 };
 static __thread struct {
 	void *p;
 	uint64_t size;
-} writing[NESTED][BINARY_OPERANDS];
-static __thread unsigned nested;
+} writing[NESTED][BINARY_OPERANDS] __attribute__((tls_model("initial-exec")));
+static __thread unsigned nested __attribute__((tls_model("initial-exec")));
 
 static uint32_t descriptor_of(const struct binary_site *site, uint64_t size)
 {
@@ -83,6 +83,12 @@ static uint32_t descriptor_of(const struct binary_site *site, uint64_t size)
 	return flags | (size <= PERDURE_SIZE_MASK ? (uint32_t)size : 0);
 }
 
+static bool stores_to_pm(const struct binary_registers *r, const struct binary_site *site)
+{
+	return site->operands && site->operand[0].actions & BINARY_STORES &&
+	       in_window((void *)address_of(r, &site->operand[0]));
+}
+
 static void before_access(struct binary_registers *r, const struct binary_site *site)
 {
 	bool stores = false;
@@ -92,7 +98,8 @@ static void before_access(struct binary_registers *r, const struct binary_site *
 			hook_visible(site->operands ? (void *)address_of(r, &site->operand[0])
 						    : NULL,
 				     PERDURE_RMW | PERDURE_ASM | site->operand[0].size, &r->frame);
-		hook_fence(PERDURE_RMW_FENCE, &r->frame);
+		if (!stores_to_pm(r, site)) /* whose hook has a fence of its own */
+			hook_fence(PERDURE_RMW_FENCE, &r->frame);
 	}
 	for (unsigned i = 0; i < site->operands; i++) {
 		const struct binary_operand *o = &site->operand[i];

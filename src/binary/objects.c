@@ -128,20 +128,6 @@ static void mark_functions(const struct file *file, uintptr_t bias, struct binar
 	}
 }
 
-static void *room(size_t size)
-{
-	void *memory = (void *)syscall(SYS_mmap, NULL, size, PROT_READ | PROT_WRITE,
-				       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0L);
-
-	return memory == MAP_FAILED ? NULL : memory;
-}
-
-static void release(void *memory, size_t size)
-{
-	if (memory)
-		syscall(SYS_munmap, memory, size);
-}
-
 static void put_into_place(const struct binary_text *text)
 {
 	uintptr_t start = text->start & ~4095ul;
@@ -181,8 +167,8 @@ static void patch_section(const struct file *file, uintptr_t bias, const ElfW(Sh
 		.size = section->sh_size,
 		.padding = padding_of(file, section),
 		.code = (uint8_t *)(bias + section->sh_addr),
-		.result = room(section->sh_size + 16),
-		.taken = room(section->sh_size + 16),
+		.result = binary_room(section->sh_size + 16),
+		.taken = binary_room(section->sh_size + 16),
 	};
 
 	if (text.result && text.taken && binary_decode(&text)) {
@@ -191,10 +177,10 @@ static void patch_section(const struct file *file, uintptr_t bias, const ElfW(Sh
 		binary_patch(&text);
 		put_into_place(&text);
 	}
-	release(text.result, text.size + 16);
-	release(text.taken, text.size + 16);
-	release(text.list, (text.size + 1ul) * sizeof(*text.list));
-	release(text.at, (text.size + 1ul) * sizeof(*text.at));
+	binary_release(text.result, text.size + 16);
+	binary_release(text.taken, text.size + 16);
+	binary_release(text.list, (text.size + 1ul) * sizeof(*text.list));
+	binary_release(text.at, (text.size + 1ul) * sizeof(*text.at));
 }
 
 static void patch_object(const char *path, uintptr_t bias)

@@ -13,6 +13,20 @@
 enum { PAGE = 4096, ARENA = 1 << 20, ARENAS = 4096, PAGES = 1 << 16, ENTRY = 16, JUMP = 5 };
 #define FARTHEST (1800l << 20) /* from the start of an arena, with some reserve */
 
+void *binary_room(size_t size)
+{
+	long got = syscall(SYS_mmap, NULL, size, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0L);
+
+	return got < 0 ? NULL : (void *)got;
+}
+
+void binary_release(void *memory, size_t size)
+{
+	if (memory)
+		syscall(SYS_munmap, memory, size);
+}
+
 static void *map_at(uintptr_t address, size_t size)
 {
 	long got = syscall(SYS_mmap, address, size, PROT_READ | PROT_WRITE,
@@ -90,11 +104,10 @@ bool binary_is_copy(uintptr_t address)
 	return arena_of(address) != NULL;
 }
 
-void binary_give_back(uint8_t *code, size_t size)
+void binary_give_back(uint8_t *code)
 {
 	struct arena *a = arena_of((uintptr_t)code);
 
-	(void)size;
 	if (a)
 		a->next = code;
 }
@@ -106,11 +119,12 @@ uintptr_t binary_entry_near(uintptr_t code)
 
 /* ---- pages of jumps ---- */
 
-static struct page {
+struct page {
 	uintptr_t start;
 	uint64_t used[PAGE / 64]; /* one bit a byte */
 	bool sealed;
-} *pages;
+};
+static struct page *pages;
 static uint32_t page_of[2 * PAGES]; /* hash table of index + 1 */
 static uint32_t page_count;
 
@@ -119,9 +133,9 @@ static struct page *find_page(uintptr_t start, bool make)
 	uint64_t at = (start / PAGE) * 0x9e3779b97f4a7c15ull >> 40;
 
 	if (!pages)
-		pages = (void *)syscall(SYS_mmap, NULL, PAGES * sizeof(*pages),
-					PROT_READ | PROT_WRITE,
-					MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0L);
+		pages = binary_room(PAGES * sizeof(*pages));
+	if (!pages)
+		return NULL;
 	for (; page_of[at % (2 * PAGES)]; at++)
 		if (pages[page_of[at % (2 * PAGES)] - 1].start == start)
 			return &pages[page_of[at % (2 * PAGES)] - 1];

@@ -4,15 +4,10 @@
  * takes its successors with it (a group); where one of these started there is now some byte of the
  * jump's distance, and the distance is chosen so that this byte is no valid instruction: whoever
  * jumps there although nobody knew of it is stopped, and sent to where the instruction is now. What
- * is left is tried with a jump that reads the bytes of the following instructions as part of its
- * distance.
+ * is left is tried with a jump that reads the bytes of the following instruction as part of its
+ * distance, as it is or made a jump as well.
  */
-#include <signal.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <ucontext.h>
-#include <unistd.h>
 
 #include "binary/binary.h"
 
@@ -20,9 +15,10 @@ enum { JUMP = 5 };
 
 /* ---- where instructions have gone ---- */
 
-static struct moved {
+struct moved {
 	uintptr_t from, to;
-} *moved;
+};
+static struct moved *moved;
 static uint64_t moved_count, moved_mask;
 
 static struct moved *find_moved(uintptr_t from)
@@ -38,18 +34,16 @@ static bool grow_moved(void)
 {
 	struct moved *old = moved;
 	uint64_t count = old ? moved_mask + 1 : 0, wanted = count ? count * 2 : 1 << 16;
-	void *memory = (void *)syscall(SYS_mmap, NULL, wanted * sizeof(*moved),
-				       PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0L);
+	void *memory = binary_room(wanted * sizeof(*moved));
 
-	if (memory == MAP_FAILED)
+	if (!memory)
 		return false;
 	moved = memory;
 	moved_mask = wanted - 1;
 	for (uint64_t i = 0; i < count; i++)
 		if (old[i].from)
 			*find_moved(old[i].from) = old[i];
-	if (old)
-		syscall(SYS_munmap, old, count * sizeof(*old));
+	binary_release(old, count * sizeof(*old));
 	return true;
 }
 
@@ -199,7 +193,7 @@ static bool patch_group(struct binary_text *text, uint32_t first, unsigned least
 		return false;
 	jump = count == 1 ? body : binary_place_jump(next, wanted, body);
 	if (!jump) {
-		binary_give_back((uint8_t *)body, 0);
+		binary_give_back((uint8_t *)body);
 		return false;
 	}
 	memset(bytes, 0xcc, sizeof(bytes));
@@ -256,7 +250,7 @@ static bool patch_punned(struct binary_text *text, uint32_t number)
 		return true;
 	}
 	if (body)
-		binary_give_back((uint8_t *)body, 0);
+		binary_give_back((uint8_t *)body);
 	return false;
 }
 

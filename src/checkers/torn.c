@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/map.h"
+
 enum { LINE = HISTORY_LINE_SIZE, RANGES = 1024 };
 
 /* A flush of a line that has been completed: by itself, or by a fence of its thread. */
@@ -27,7 +29,6 @@ struct timeline {
 
 /* What is known of the writing back of a line. */
 struct line_state {
-	uint64_t line;
 	uint32_t round; /* not the current one: nothing */
 	uint32_t *known;
 };
@@ -45,10 +46,9 @@ struct torn {
 	uint32_t round;
 	uint32_t *seen; /* how many events of each thread the recovery must have had before it */
 	struct line_state *line;
-	uint32_t lines, line_mask;
-
-	uint64_t *known_pair; /* hash set */
-	uint32_t pairs, pair_mask;
+	uint32_t lines, line_room;
+	struct map line_of; /* address to its place in the list */
+	struct map reported;
 };
 
 static void *allocate(size_t count, size_t size)
@@ -385,10 +385,6 @@ struct torn *torn_new(const struct history *history, bool prebuilt,
 	list_exempt(torn, prebuilt);
 	exempt_quiet(torn);
 	torn->seen = allocate(torn->threads, sizeof(*torn->seen));
-	torn->line_mask = 255;
-	torn->line = allocate(torn->line_mask, sizeof(*torn->line));
-	torn->pair_mask = 255;
-	torn->known_pair = allocate(torn->pair_mask, sizeof(*torn->known_pair));
 	torn->round = 1;
 	return torn;
 }
@@ -399,7 +395,7 @@ void torn_free(struct torn *torn)
 		return;
 	for (uint32_t i = 0; i < torn->threads; i++)
 		free(torn->thread[i].moment);
-	for (uint32_t i = 0; i <= torn->line_mask; i++)
+	for (uint32_t i = 0; i < torn->lines; i++)
 		free(torn->line[i].known);
 	free(torn->thread);
 	free(torn->index_of);
@@ -407,7 +403,8 @@ void torn_free(struct torn *torn)
 	free(torn->exempt);
 	free(torn->seen);
 	free(torn->line);
-	free(torn->known_pair);
+	map_free(&torn->line_of);
+	map_free(&torn->reported);
 	free(torn);
 }
 
@@ -419,29 +416,27 @@ void torn_begin(struct torn *torn)
 	torn->round++;
 }
 
+/* Null if nothing was ever known of it. */
 static struct line_state *find_line(const struct torn *torn, uint64_t line)
 {
-	uint64_t at = (line / LINE) * 0x9e3779b97f4a7c15ull >> 32;
+	size_t at = map_get(&torn->line_of, line, torn->lines);
 
-	for (;; at++) {
-		struct line_state *state = &torn->line[at & torn->line_mask];
-
-		if (!state->known || state->line == line)
-			return state;
-	}
+	return at < torn->lines ? &torn->line[at] : NULL;
 }
 
-static void grow_lines(struct torn *torn)
+static struct line_state *add_line(struct torn *torn, uint64_t line)
 {
-	struct line_state *old = torn->line;
-	uint32_t count = torn->line_mask + 1;
-
-	torn->line_mask = count * 2 - 1;
-	torn->line = allocate(torn->line_mask, sizeof(*torn->line));
-	for (uint32_t i = 0; i < count; i++)
-		if (old[i].known)
-			*find_line(torn, old[i].line) = old[i];
-	free(old);
+	if (torn->lines == torn->line_room) {
+		torn->line_room = torn->line_room ? torn->line_room * 2 : 256;
+		torn->line = realloc(torn->line, torn->line_room * sizeof(*torn->line));
+		if (!torn->line)
+			abort();
+	}
+	map_get_or_put(&torn->line_of, line, torn->lines);
+	torn->line[torn->lines] = (struct line_state){
+		.known = allocate(torn->threads, sizeof(uint32_t)),
+	};
+	return &torn->line[torn->lines++];
 }
 
 /* The line was written back after this event, and all that happens before it. */
@@ -449,17 +444,10 @@ static void note_written_back(struct torn *torn, uint64_t line, uint32_t event)
 {
 	struct line_state *state = find_line(torn, line);
 
-	if (!state->known) {
-		if (torn->lines * 2 > torn->line_mask) {
-			grow_lines(torn);
-			state = find_line(torn, line);
-		}
-		state->line = line;
-		state->known = allocate(torn->threads, sizeof(*state->known));
-		torn->lines++;
-	} else if (state->round != torn->round) {
+	if (!state)
+		state = add_line(torn, line);
+	else if (state->round != torn->round)
 		memset(state->known, 0, torn->threads * sizeof(*state->known));
-	}
 	state->round = torn->round;
 	join(torn, state->known, event);
 }
@@ -481,7 +469,7 @@ bool torn_is_race(struct torn *torn, uint64_t line, uint32_t part, uint32_t cras
 
 	if (is_atomic(&history->event[store]) || torn->exempt[store / 8] >> store % 8 & 1)
 		return false;
-	if (state->known && state->round == torn->round && store < state->known[thread])
+	if (state && state->round == torn->round && store < state->known[thread])
 		return false;
 	if (torn->settings.eadr)
 		return true;
@@ -516,29 +504,8 @@ bool torn_is_simple(const struct torn *torn)
 
 bool torn_is_new(struct torn *torn, uint32_t load, uint32_t store, bool benign)
 {
-	uint64_t pair = ((uint64_t)load << 32 | store << 1 | benign) + 1;
-	uint64_t at = pair * 0x9e3779b97f4a7c15ull >> 32;
+	uint64_t pair = (uint64_t)load << 32 | store << 1 | benign;
+	size_t known = torn->reported.used;
 
-	if (torn->pairs * 2 > torn->pair_mask) {
-		uint64_t *old = torn->known_pair;
-		uint32_t count = torn->pair_mask + 1;
-
-		torn->pair_mask = count * 2 - 1;
-		torn->known_pair = allocate(torn->pair_mask, sizeof(*old));
-		for (uint32_t i = 0; i < count; i++) {
-			uint64_t to = old[i] * 0x9e3779b97f4a7c15ull >> 32;
-
-			while (old[i] && torn->known_pair[to & torn->pair_mask])
-				to++;
-			if (old[i])
-				torn->known_pair[to & torn->pair_mask] = old[i];
-		}
-		free(old);
-	}
-	for (; torn->known_pair[at & torn->pair_mask]; at++)
-		if (torn->known_pair[at & torn->pair_mask] == pair)
-			return false;
-	torn->known_pair[at & torn->pair_mask] = pair;
-	torn->pairs++;
-	return true;
+	return map_get_or_put(&torn->reported, pair, known) == known;
 }

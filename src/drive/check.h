@@ -37,6 +37,14 @@ struct check_settings {
 	bool progress;
 };
 
+/* What a failing recovery read, of something that could have been otherwise. */
+struct check_read {
+	uint64_t address, size;
+	uint32_t load, store; /* store 0: made before the program ran */
+	unsigned char value[8];
+	bool newest;
+};
+
 /* What happened before, at and after one finding's crash; crash number 0: before any crash. */
 struct check_witness {
 	uint32_t crash_event;
@@ -60,12 +68,7 @@ struct check_witness {
 		uint32_t flush;
 	} lost[CHECK_MISSING];
 	unsigned reads; /* what it read where there was a choice, in order */
-	struct check_read {
-		uint64_t address, size;
-		uint32_t load, store; /* store 0: made before the program ran */
-		unsigned char value[8];
-		bool newest;
-	} *read;
+	struct check_read *read;
 	char *message; /* of a symptom; null otherwise */
 	char *output;
 };

@@ -142,42 +142,50 @@ static bool minimise(struct failure *f)
 
 /* ---- what is told ---- */
 
+/* A store that is missing, and the line that misses it. */
+struct missing {
+	const struct history_part *part;
+	uint64_t line;
+};
+
 static int by_event(const void *left, const void *right)
 {
-	uint32_t a = (*(const struct history_part *const *)left)->event,
-		 b = (*(const struct history_part *const *)right)->event;
+	uint32_t a = ((const struct missing *)left)->part->event,
+		 b = ((const struct missing *)right)->part->event;
 
 	return a < b ? -1 : a > b;
 }
 
-static void add_missing(struct failure *f, const struct history_part *part, uint64_t line)
+/* False if there is no room for it. */
+static bool add_missing(struct failure *f, const struct missing *missing)
 {
 	const struct history *history = f->run.view.history;
 	struct check_witness *witness = f->witness;
-	uint32_t stack = history->event[part->event].stack, flush;
-	struct check_missing *missing = &witness->lost[witness->missing];
+	struct check_missing *lost = &witness->lost[witness->missing];
+	uint32_t stack = history->event[missing->part->event].stack, flush;
 
 	for (unsigned i = 0; i < witness->missing; i++)
 		if (witness->lost[i].stack == stack)
-			return;
+			return true;
 	if (witness->missing == CHECK_MISSING || !stack)
-		return;
-	*missing = (struct check_missing){ .stack = stack };
+		return false;
+	*lost = (struct check_missing){ .stack = stack };
 	if (f->engine->session->options.model == LINES_PX86) {
-		missing->why =
-			history_why_uncertain(history, line, part, f->worker->image.crash, &flush);
-		missing->flush = flush == HISTORY_NEVER ? 0 : history->event[flush].stack;
+		lost->why = history_why_uncertain(history, missing->line, missing->part,
+						  f->worker->image.crash, &flush);
+		lost->flush = flush == HISTORY_NEVER ? 0 : history->event[flush].stack;
 	}
 	witness->missing++;
+	return true;
 }
 
-/* The stores that are missing in lines that must be old, and that it reads. */
-static void note_missing(struct failure *f)
+/* The stores that are missing in lines that must be old, and that it reads, all of them. */
+static bool note_missing(struct failure *f)
 {
 	const struct history *history = f->run.view.history;
-	const struct history_part **part = NULL;
-	size_t count = 0, room = 0;
-	uint64_t line = 0;
+	struct missing *list = NULL;
+	size_t count = 0;
+	bool all = true;
 
 	for (uint32_t i = 0; i < f->olds; i++) {
 		const struct view_line *old = &f->run.view.crash->line[f->old[i]];
@@ -185,36 +193,25 @@ static void note_missing(struct failure *f)
 
 		view_versions(history, f->run.view.crash, old, &versions);
 		for (uint32_t k = versions.window.from; k < versions.window.to; k++) {
-			const struct history_part *p =
+			const struct history_part *part =
 				&history->part[versions.window.line->first + k];
 
 			if (history_has(history, &versions,
 					&versions.version[f->version[f->old[i]]], k) ||
-			    !(p->bytes & f->read[f->old[i]]))
+			    !(part->bytes & f->read[f->old[i]]))
 				continue;
-			if (count == room) {
-				room = room ? room * 2 : 16;
-				part = realloc(part, room * sizeof(*part));
-				if (!part)
-					abort();
-			}
-			part[count++] = p;
+			list = realloc(list, (count + 1) * sizeof(*list));
+			if (!list)
+				abort();
+			list[count++] = (struct missing){ part, old->address };
 		}
 	}
 	if (count)
-		qsort(part, count, sizeof(*part), by_event);
-	for (size_t i = 0; i < count; i++) {
-		for (uint32_t k = 0; k < f->olds; k++) {
-			const struct view_line *old = &f->run.view.crash->line[f->old[k]];
-			uint32_t first = history->line[old->line].first;
-
-			if ((uint32_t)(part[i] - history->part) - first <
-			    history->line[old->line].parts)
-				line = old->address;
-		}
-		add_missing(f, part[i], line);
-	}
-	free(part);
+		qsort(list, count, sizeof(*list), by_event);
+	for (size_t i = 0; i < count; i++)
+		all &= add_missing(f, &list[i]);
+	free(list);
+	return all;
 }
 
 /* Who wrote a byte in a version of a line; HISTORY_NEVER if that was before the program. */
@@ -230,8 +227,7 @@ static uint32_t writer_of(const struct failure *f, const struct history_versions
 				   versions->window.from, byte);
 }
 
-/* A read of something that could have had other contents: what came of it, and whose store that
- * was. */
+/* A read of something that could have been otherwise: what came of it, and whose store that was. */
 static void note_read(struct failure *f, const struct read_record *record, uint32_t number)
 {
 	const struct history *history = f->run.view.history;
@@ -266,26 +262,39 @@ static void note_read(struct failure *f, const struct read_record *record, uint3
 	       size < sizeof(note->value) ? size : sizeof(note->value));
 }
 
-/* Of the recovery that fails with what must be missing, and no more. */
-static void note_reads(struct failure *f)
+/* What it reads of each uncertain line, in the run that has just ended; noted if `notes`. */
+static void look_at_reads(struct failure *f, bool notes)
 {
 	const struct execution *execution = f->worker->execution;
 
-	f->probes = 0; /* this one is always there */
-	if (!fails_with(f, f->version))
-		return;
-	f->witness->read = calloc(CHECK_READS, sizeof(*f->witness->read));
-	if (!f->witness->read)
-		abort();
+	memset(f->read, 0, f->lines * sizeof(*f->read));
 	for (uint32_t i = 0; i < execution->reads; i++) {
 		const struct read_record *record = &execution->read[i];
 		const struct view_line *line = record->flags & READ_OUTSIDE
 						       ? NULL
 						       : view_find(f->run.view.crash, record->line);
 
-		if (line)
+		if (!line)
+			continue;
+		f->read[line - f->run.view.crash->line] |= record->bytes;
+		if (notes)
 			note_read(f, record, line - f->run.view.crash->line);
 	}
+}
+
+/* Tells about the recovery that fails with what must be missing, and no more. */
+static void tell(struct failure *f)
+{
+	bool minimal = f->probes < PROBES;
+
+	f->probes = 0; /* one more is always there */
+	if (!fails_with(f, f->version))
+		return;
+	f->witness->read = calloc(CHECK_READS, sizeof(*f->witness->read));
+	if (!f->witness->read)
+		abort();
+	look_at_reads(f, true);
+	f->witness->minimal = note_missing(f) && minimal;
 }
 
 /* ---- one failure ---- */
@@ -304,15 +313,10 @@ static bool repeat(struct failure *f)
 		return false;
 	judge_start_view(f->engine, f->worker, &task, &f->run);
 	for (uint32_t i = 0; i < execution->reads; i++) {
-		const struct read_record *record = &execution->read[i];
 		struct view_read read;
 
-		if (record->flags & READ_OUTSIDE)
-			continue;
-		cross_failure_value(&f->run, record, &read);
-		if (!read.line)
-			continue;
-		f->read[read.line - f->run.view.crash->line] |= record->bytes;
+		if (!(execution->read[i].flags & READ_OUTSIDE))
+			cross_failure_value(&f->run, &execution->read[i], &read);
 	}
 	return true;
 }
@@ -354,9 +358,7 @@ static void explain(struct failure *f)
 		if (fails_with(f, f->version)) {
 			while (minimise(f))
 				continue;
-			f->witness->minimal = f->probes < PROBES;
-			note_missing(f);
-			note_reads(f);
+			tell(f);
 		}
 	}
 	free(f->read);

@@ -14,23 +14,27 @@ enum { PATH_CHANGES_MAX = 4096 };
 /* Not a part + 1 of the history: not looked for yet, nobody, several. */
 enum { PATH_WRITER_UNKNOWN = 0, PATH_WRITER_NONE = UINT32_MAX - 1, PATH_WRITER_MANY };
 
+struct path_step {
+	struct read_record read;
+	uint32_t node;
+	uint32_t before; /* position + 1 of the read of the same line before this one */
+	uint32_t writer; /* who stored it, if it is certain: see above */
+};
+
+struct path_line {
+	uint64_t line;
+	uint32_t last;
+};
+
 struct path {
 	bool known; /* it leads to an outcome */
 	uint32_t length;
-	struct path_step {
-		struct read_record read;
-		uint32_t node;
-		uint32_t before; /* position + 1 of the read of the same line before this one */
-		uint32_t writer; /* who stored it, if it is certain: see below */
-	} *step;
+	struct path_step *step;
 	uint32_t room;
 	const struct outcome *outcome;
 	bool read_something; /* of what was stored before the crash */
 	/* Line to its last position + 1. */
-	struct path_line {
-		uint64_t line;
-		uint32_t last;
-	} *line;
+	struct path_line *line;
 	uint32_t lines_mask, lines_used;
 	/* Lines that may have changed since the path was followed. */
 	uint64_t *changed;

@@ -39,23 +39,6 @@ static uint64_t add_number(uint64_t hash, uint64_t number)
 	return add_bytes(hash, &number, sizeof(number));
 }
 
-/* A program that was built anew is another one. */
-static uint64_t add_command(uint64_t hash, char *const *command)
-{
-	struct stat status;
-
-	for (; command && *command; command++) {
-		hash = add_bytes(hash, *command, strlen(*command) + 1);
-		if (stat(*command, &status) == 0 && S_ISREG(status.st_mode) &&
-		    status.st_mode & S_IXUSR) {
-			hash = add_number(hash, status.st_size);
-			hash = add_number(hash, status.st_mtim.tv_sec);
-			hash = add_number(hash, status.st_mtim.tv_nsec);
-		}
-	}
-	return add_number(hash, 0);
-}
-
 static uint64_t add_file(uint64_t hash, const char *path)
 {
 	struct stat status;
@@ -66,6 +49,21 @@ static uint64_t add_file(uint64_t hash, const char *path)
 	hash = add_number(hash, status.st_size);
 	hash = add_number(hash, status.st_mtim.tv_sec);
 	return add_number(hash, status.st_mtim.tv_nsec);
+}
+
+/* A program that was built anew is another one. */
+static uint64_t add_command(uint64_t hash, char *const *command)
+{
+	struct stat status;
+
+	for (; command && *command; command++) {
+		bool program = stat(*command, &status) == 0 && S_ISREG(status.st_mode) &&
+			       status.st_mode & S_IXUSR;
+
+		hash = program ? add_file(hash, *command)
+			       : add_bytes(hash, *command, strlen(*command) + 1);
+	}
+	return add_number(hash, 0);
 }
 
 /* Libraries, the environment, and standard input. */

@@ -30,18 +30,20 @@ struct deferred {
 	uint32_t descriptor;
 };
 
-static struct knower {
+struct knower {
 	struct knowledge known;
 	struct knowledge relaxed; /* from relaxed loads, until an acquire fence */
 	struct deferred deferred;
 	bool changed; /* since the log has it */
 	bool fenced;  /* by a release fence: relaxed stores release, too */
-} *knower;            /* by number */
+};
+static struct knower *knower; /* by number */
 
-static struct object {
+struct object {
 	uintptr_t address; /* 0: free */
 	struct knowledge released;
-} *object;
+};
+static struct object *object;
 static uint32_t objects, mask;
 
 /* ---- memory that is never given back ---- */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/map.h"
+#include "model/map.h"
 
 static struct map causes;
 static bool loaded;

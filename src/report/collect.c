@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "drive/check.h"
-#include "report/map.h"
+#include "model/map.h"
 #include "report/symbols.h"
 #include "report/types.h"
 

@@ -11,7 +11,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "report/map.h"
+#include "model/map.h"
 #include "report/source.h"
 
 enum { FINGERPRINT_FRAMES = 3, FINGERPRINT_SITES = 2 };

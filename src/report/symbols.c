@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "report/map.h"
+#include "model/map.h"
 
 /* ---- modules, opened once ---- */
 

@@ -40,7 +40,7 @@
 	{                                                                                          \
 		type result;                                                                       \
 		int saved_errno;                                                                   \
-		result = (wait) ? REAL(name) call : (type) - 1;                                    \
+		result = (wait) ? REAL(name) call : (type)(-1);                                    \
 		saved_errno = errno;                                                               \
 		event_stored(buffer, length, FRAME);                                               \
 		errno = saved_errno;                                                               \

@@ -30,10 +30,10 @@ static uint32_t lock;
 static uint32_t skips;
 static bool interesting;
 static uint32_t verifications;
-static __thread const struct frame *verifier;
-static __thread uint32_t verifying, verification; /* how deep, and the number of the outermost */
-
-/* Where files are mapped: those of the image, and those that are this execution's own. */
+static __thread const struct frame *verifier __attribute__((tls_model("initial-exec")));
+/* How deep, and the number of the outermost. */
+static __thread uint32_t verifying __attribute__((tls_model("initial-exec")));
+static __thread uint32_t verification __attribute__((tls_model("initial-exec")));
 static struct place {
 	uint64_t start, end;
 	uint64_t content; /* where the file ends: behind it there is nothing to look at */

@@ -142,6 +142,8 @@ static inline bool is_followed(const void *p)
 /* ---- stack.c ---- */
 
 HIDDEN void stack_init(void);
+/* Gives back what the thread has kept for its next captures. */
+HIDDEN void stack_end_thread(void);
 /* The number of the call stack whose innermost frame is `frame`'s return address. */
 HIDDEN uint32_t stack_capture(const struct frame *frame);
 /* A stack of this function alone: where it is, not what it does. */

@@ -7,7 +7,6 @@
 #include "runtime/runtime.h"
 
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <unwind.h>
@@ -242,22 +241,24 @@ struct kept_walk {
 		uintptr_t address;
 	} back[STACKS_DEPTH];
 };
-static __thread struct kept_walk *kept_walks;
+static __thread struct kept_walk *kept_walks __attribute__((tls_model("initial-exec")));
 
 static struct kept_walk *find_kept(const struct frame *frame)
 {
 	uint64_t hash = ((uintptr_t)frame ^ frame->return_address << 16) * 0x9e3779b97f4a7c15ull;
 
 	if (!kept_walks) {
-		void *memory = (void *)syscall(SYS_mmap, NULL, KEPT_WALKS * sizeof(*kept_walks),
-					       PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-					       -1, 0L);
-
-		if (memory == MAP_FAILED)
+		kept_walks = binary_room(KEPT_WALKS * sizeof(*kept_walks));
+		if (!kept_walks)
 			return NULL;
-		kept_walks = memory;
 	}
 	return &kept_walks[hash >> 56];
+}
+
+void stack_end_thread(void)
+{
+	binary_release(kept_walks, KEPT_WALKS * sizeof(*kept_walks));
+	kept_walks = NULL;
 }
 
 static bool is_still_right(const struct kept_walk *kept, const struct frame *frame)

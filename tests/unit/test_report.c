@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "cli/options.h"
-#include "report/map.h"
+#include "model/map.h"
 #include "report/source.h"
 #include "session/raw.h"
 #include "session/stacks.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "report/map.h"
+#include "model/map.h"
 
 #include <stdlib.h>
 
@@ -41,6 +41,13 @@ size_t map_get_or_put(struct map *map, uint64_t key, size_t value)
 		map->used++;
 	}
 	return slot->value - 1;
+}
+
+size_t map_get(const struct map *map, uint64_t key, size_t otherwise)
+{
+	const struct map_slot *slot = map->room ? find(map, key) : NULL;
+
+	return slot && slot->value ? slot->value - 1 : otherwise;
 }
 
 void map_free(struct map *map)

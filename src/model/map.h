@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A hash map from 64-bit keys (themselves hashes, or spread first) to sizes. */
-#ifndef REPORT_MAP_H
-#define REPORT_MAP_H
+#ifndef MODEL_MAP_H
+#define MODEL_MAP_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -16,6 +16,8 @@ struct map {
 
 /* The value of the key; if it has none, `value` becomes it, and is returned. */
 size_t map_get_or_put(struct map *map, uint64_t key, size_t value);
+/* The value of the key, or `otherwise`. */
+size_t map_get(const struct map *map, uint64_t key, size_t otherwise);
 void map_free(struct map *map);
 
 #endif
