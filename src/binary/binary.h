@@ -30,7 +30,8 @@ enum binary_kind {
 	BINARY_STRING, /* with a repeat prefix: as many as rcx says */
 	BINARY_FLUSH,
 	BINARY_FENCE,
-	BINARY_PAUSE, /* it waits for another thread */
+	BINARY_PAUSE,   /* it waits for another thread */
+	BINARY_REQUEST, /* to Valgrind, about PM */
 };
 
 enum binary_action { BINARY_LOADS = 1, BINARY_STORES = 2 };

@@ -2,6 +2,7 @@
 /* Instructions, through Zydis, which is loaded when it is needed. */
 #include <Zydis/Zydis.h>
 #include <dlfcn.h>
+#include <string.h>
 
 #include "binary/binary.h"
 
@@ -112,6 +113,17 @@ static bool add_operand(struct binary_site *site, const ZydisDecodedOperand *ope
 		return false; /* 32-bit addresses, or a vector of them */
 	site->operands++;
 	return true;
+}
+
+/* What Valgrind's requests look like: rol $3, $13, $61, $51 of rdi, and this. */
+static bool is_request(const struct binary_text *text, uint32_t offset)
+{
+	static const uint8_t code[] = { 0x48, 0xc1, 0xc7, 0x03, 0x48, 0xc1, 0xc7, 0x0d, 0x48, 0xc1,
+					0xc7, 0x3d, 0x48, 0xc1, 0xc7, 0x33, 0x48, 0x87, 0xdb };
+	enum { BEFORE = sizeof(code) - 3 };
+
+	return offset >= BEFORE && text->size - offset >= 3 &&
+	       memcmp(text->code + offset - BEFORE, code, sizeof(code)) == 0;
 }
 
 static uint32_t fence_kind(ZydisMnemonic mnemonic)
@@ -262,7 +274,11 @@ static void decode_one(struct binary_text *text, uint32_t offset, bool *framed)
 	*framed = still_framed(&d, *framed);
 	site.address = text->start + offset;
 	site.length = d.is.length;
-	if (binary_site_count < BINARY_SITES_MAX && describe(&d, *framed, &site)) {
+	if (is_request(text, offset))
+		site.kind = BINARY_REQUEST;
+	else if (!describe(&d, *framed, &site))
+		return;
+	if (binary_site_count < BINARY_SITES_MAX) {
 		instruction->site = binary_site_count;
 		binary_sites[binary_site_count++] = site;
 		binary_counts.sites++;
@@ -393,7 +409,8 @@ uint32_t binary_dead_registers(const struct binary_text *text, uint32_t number)
 		uint32_t read, written;
 		struct decoded d;
 
-		if (text->list[i].bad || !decode(text, text->list[i].offset, &d))
+		if (text->list[i].bad || !decode(text, text->list[i].offset, &d) ||
+		    is_request(text, text->list[i].offset))
 			return dead;
 		registers_of(&d, &read, &written);
 		alive |= read & ~dead;

@@ -151,6 +151,8 @@ void binary_hit(struct binary_registers *r)
 		hook_fence(site->descriptor, &r->frame);
 	} else if (site->kind == BINARY_PAUSE) {
 		hook_visible(NULL, 0, &r->frame);
+	} else if (site->kind == BINARY_REQUEST) {
+		r->rdx = client_request(r->rdx, (const volatile uint64_t *)r->rax, &r->frame);
 	} else if (site->kind == BINARY_FLUSH) {
 		hook_flush((void *)address_of(r, &site->operand[0]), site->descriptor, &r->frame);
 	} else {

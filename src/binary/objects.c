@@ -209,7 +209,7 @@ static void patch_object(const char *path, uintptr_t bias)
 
 /* ---- all of them ---- */
 
-/* A model says what its functions do. */
+/* A model says what its functions are for. */
 static bool is_modelled(const char *name)
 {
 	const struct library_table *table = &runtime_session->library;
@@ -279,8 +279,7 @@ static bool is_wanted(const char *name)
 	    strncmp(name, "ld-linux", 8) == 0 || strncmp(name, "linux-vdso", 10) == 0 ||
 	    is_among(name, options->no_patch_glob, options->no_patch))
 		return false;
-	return is_among(name, options->patch_glob, options->patch) ||
-	       (!never_touches_pm(name) && !is_modelled(name));
+	return is_among(name, options->patch_glob, options->patch) || !never_touches_pm(name);
 }
 
 static int consider(struct dl_phdr_info *info, size_t size, void *unused)
@@ -300,14 +299,17 @@ static int consider(struct dl_phdr_info *info, size_t size, void *unused)
 		start = from < start ? from : start;
 		end = from + header->p_memsz > end ? from + header->p_memsz : end;
 	}
-	if (patched_count == OBJECTS || binary_is_patched(start) || !is_wanted(name))
+	if (patched_count == OBJECTS || binary_is_patched(start) || !is_wanted(name) ||
+	    modules_is_built(info))
 		return 0;
 	patched[patched_count++] = (struct patched){ start, end };
-	runtime_session->binary = 1;
+	runtime_session->binary |= !is_modelled(name);
 	patch_object(info->dlpi_name, info->dlpi_addr);
 	note_counts(name);
 	return 0;
 }
+
+static bool started;
 
 void binary_start(void)
 {
@@ -319,6 +321,7 @@ void binary_start(void)
 	}
 	binary_entry_start();
 	catch_traps();
+	started = true;
 	dl_iterate_phdr(consider, NULL);
 }
 
@@ -346,6 +349,6 @@ void binary_unloaded(void)
 
 void binary_update(void)
 {
-	if (patched_count)
+	if (started)
 		dl_iterate_phdr(consider, NULL);
 }

@@ -94,6 +94,10 @@ static const char *set_lib_model(struct options *options, const char *value)
 
 static const char *set_trust_lib(struct options *options, const char *value)
 {
+	if (strcmp(value, "none") == 0) {
+		options->session.trusts_none = true;
+		return NULL;
+	}
 	return add_name(value, options->session.trusted_glob, &options->session.trusted);
 }
 
@@ -426,7 +430,8 @@ static const struct option {
 	{ "--lib-model", "FILE", set_lib_model,
 	  "what the functions of a library do (docs/models.md); may be repeated", ALL },
 	{ "--trust-lib", "GLOB", set_trust_lib,
-	  "do not judge what libraries of this name do (prebuilt PMDK is trusted anyway)", ALL },
+	  "do not judge what libraries of this name do; none: also judge how fast prebuilt PMDK is",
+	  ALL },
 	{ "--patch", "GLOB", set_patch,
 	  "in a program that was not built with perdure-cc: follow libraries of this name as well",
 	  ALL },

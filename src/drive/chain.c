@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/atomicity.h"
+
 enum { LINE = HISTORY_LINE_SIZE, CONTENTS = 255 };
 
 /* ---- what a recovery did ---- */
@@ -17,7 +19,8 @@ static void *copy(const void *from, size_t size)
 	return memcpy(to, from, size);
 }
 
-struct leaf *leaf_new(const struct execution *execution, bool descending)
+struct leaf *leaf_new(const struct session *session, const struct execution *execution,
+		      bool descending)
 {
 	const struct event_log *log = &execution->log;
 	struct history_event *event;
@@ -35,6 +38,7 @@ struct leaf *leaf_new(const struct execution *execution, bool descending)
 	leaf->read = copy(execution->read, leaf->reads * sizeof(*leaf->read));
 	leaf->reads_before = copy(log->reads, log->events * sizeof(*log->reads));
 	event = copy(log->event, log->events * sizeof(*event));
+	atomicity_settle(session, event, log->events);
 	if (!history_build(&leaf->history, event, log->events, copy(log->data, log->bytes),
 			   descending, malloc))
 		abort();

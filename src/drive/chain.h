@@ -35,7 +35,8 @@ struct chain_state {
 };
 
 /* Copies what the execution has left in its slot. Null if it has stored nothing. */
-struct leaf *leaf_new(const struct execution *execution, bool descending);
+struct leaf *leaf_new(const struct session *session, const struct execution *execution,
+		      bool descending);
 void leaf_free(struct leaf *leaf);
 
 /*

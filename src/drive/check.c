@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "drive/engine.h"
+#include "report/atomicity.h"
 
 enum { TICK_MS = 20, SPARES = 128, GUARD_LEAST = 20, GUARD_EVERY = 100, SHARE_MAX = 100 };
 
@@ -77,11 +78,13 @@ static bool build_history(struct engine *engine)
 {
 	struct executions *all = &engine->session->executions;
 	struct event_log *log = &all->log;
+	bool certain;
 
 	engine->check->counts.events += log->events;
 	if (log->full)
 		session_limit(engine->session, UINT32_MAX,
 			      "the program made too many events: the rest was left out");
+	certain = atomicity_settle(engine->session, log->event, log->events);
 	if (!history_build(&all->history, log->event, log->events, log->data, engine->descending,
 			   session_allocate)) {
 		fprintf(stderr, "perdure: too many events (%u) to find crash points in\n",
@@ -91,12 +94,13 @@ static bool build_history(struct engine *engine)
 	if (!choose_crashes(engine) || !cross_failure_start(&engine->checker, engine->session))
 		return false;
 	if (engine->session->binary)
-		session_limit(
-			engine->session, UINT32_MAX,
-			"the program was not built with perdure-cc: which of its stores are "
-			"atomic in the source is not known; stores of up to 8 bytes count as "
-			"such (--strict-commit: they do not), and torn stores were not looked "
-			"for");
+		session_limit(engine->session, UINT32_MAX,
+			      certain ? "the program was not built with perdure-cc: torn stores "
+					"were not looked for"
+				      : "the program was not built with perdure-cc: which of its "
+					"stores are atomic in the source is not known for all; the "
+					"others count as such (--strict-commit: they do not), and "
+					"torn stores were not looked for");
 	if (!all->causality_lost && !engine->session->binary)
 		engine->checker.torn = judge_new_torn(engine, &all->history, all->prebuilt);
 	resume_load(engine);

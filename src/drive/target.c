@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -344,6 +345,26 @@ static bool set_environment(int session_fd, bool heap)
 	return true;
 }
 
+/*
+ * Equal addresses in all executions, where that is allowed. Libraries then lie right below the
+ * largest stack that there may be, and patched code needs room above them, too: the runtime
+ * restores the limit.
+ */
+static void fix_addresses(void)
+{
+	const rlim_t room = 3ul << 30;
+	char text[32];
+	struct rlimit limit;
+
+	personality(ADDR_NO_RANDOMIZE);
+	if (getrlimit(RLIMIT_STACK, &limit) < 0 || limit.rlim_cur >= room)
+		return;
+	snprintf(text, sizeof(text), "%lu", (unsigned long)limit.rlim_cur);
+	limit.rlim_cur = room;
+	if (setrlimit(RLIMIT_STACK, &limit) == 0)
+		setenv("PERDURE_STACK_LIMIT", text, 1);
+}
+
 /* As if nobody were between the shell and the program. */
 static void become_target(void)
 {
@@ -355,8 +376,8 @@ static void become_target(void)
 		if (was_closed[fd])
 			close(fd);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getenv("PERDURE_ZYGOTE")) /* equal addresses in all executions, where that is allowed */
-		personality(ADDR_NO_RANDOMIZE);
+	if (getenv("PERDURE_ZYGOTE"))
+		fix_addresses();
 }
 
 bool target_prepare(int session_fd, bool heap)

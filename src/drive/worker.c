@@ -147,7 +147,7 @@ static struct leaf *keep_leaf(struct engine *engine, const struct worker *worker
 				"themselves");
 		return NULL;
 	}
-	leaf = leaf_new(execution, engine->descending);
+	leaf = leaf_new(engine->session, execution, engine->descending);
 	if (leaf) {
 		leaf->next = engine->leaves;
 		engine->leaves = leaf;

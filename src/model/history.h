@@ -51,16 +51,17 @@ enum history_flag {
 	HISTORY_LIBRARY = 32, /* by the code of a library that has transactions */
 	HISTORY_RELAXED = 64, /* an atomic store that releases nothing */
 	HISTORY_UNJUDGED = 128, /* the program asked not to judge it */
+	HISTORY_GUESSED = 256,  /* atomic as the instruction is one; the source may say otherwise */
 };
 
 struct history_event {
-	uint8_t kind, flags;
-	uint16_t thread;
+	uint8_t kind;
+	uint16_t flags, thread;
 	uint32_t stack;
+	uint32_t place; /* the structure that it is in, for reports; 0: not known */
 	uint64_t address;
 	uint64_t size;
-	uint64_t data;  /* where the bytes of a store are, in the caller's data */
-	uint32_t place; /* the structure that it is in, for reports; 0: not known */
+	uint64_t data; /* where the bytes of a store are, in the caller's data */
 };
 
 /* A store, as far as one line goes. */

@@ -6,11 +6,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct map_slot {
+	uint64_t key;
+	size_t value; /* value + 1; 0 is a free slot */
+};
+
 struct map {
-	struct map_slot {
-		uint64_t key;
-		size_t value; /* value + 1; 0 is a free slot */
-	} *slot;
+	struct map_slot *slot;
 	size_t used, room; /* room is a power of two, or 0 */
 };
 

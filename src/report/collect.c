@@ -192,6 +192,35 @@ static void merge(struct finding *f, const struct finding *other)
 	}
 }
 
+static bool is_servant(const struct session *session, uint64_t pc)
+{
+	for (uint32_t i = 0; i < session->servants; i++)
+		if (session->servant[i] == pc)
+			return true;
+	return false;
+}
+
+/*
+ * What a trusted library does on its own account is nobody's business, but for the harm that it
+ * does; what it was asked to do is the caller's.
+ */
+static bool is_of_others(const struct raw_finding *raw, const struct session *session)
+{
+	uint32_t depth, image, outer = 0;
+	const uint64_t *pc;
+
+	if (raw->witness || !raw->stack)
+		return false;
+	pc = stacks_get(&session->stacks, raw->stack, &depth, &image);
+	for (; outer < depth; outer++) {
+		const struct session_module *module = session_module_at(session, image, pc[outer]);
+
+		if (!module || !module->discreet)
+			break;
+	}
+	return outer && !is_servant(session, pc[outer - 1]);
+}
+
 /* What only code that verifies reads, whatever its place. */
 static void set_benign_apart(struct result *result)
 {
@@ -221,7 +250,7 @@ void result_collect(struct result *result, struct session *session)
 		struct finding *f = &result->finding[result->findings];
 		size_t same;
 
-		if (!raw->entry[i].count)
+		if (!raw->entry[i].count || is_of_others(&raw->entry[i], session))
 			continue;
 		fill_in(f, &raw->entry[i], session, result->check);
 		same = map_get_or_put(&known, finding_reading(f), result->findings);

@@ -257,6 +257,19 @@ static Dwarf_Die *find_unit(struct opened *opened, Dwarf_Addr address, Dwarf_Add
 	return NULL;
 }
 
+bool symbols_unit(const char *path, uint64_t offset, Dwarf_Die *unit, Dwarf_Addr *address)
+{
+	struct opened *opened = open_module(path);
+	Dwarf_Addr bias = 0;
+	Dwarf_Die *found = opened->module ? find_unit(opened, opened->start + offset, &bias) : NULL;
+
+	if (!found)
+		return false;
+	*unit = *found;
+	*address = opened->start + offset - bias;
+	return true;
+}
+
 static bool add_from_dwarf(struct frames *frames, struct opened *opened, const char *path,
 			   uint64_t offset)
 {
@@ -370,6 +383,23 @@ static void choose_shown(struct site *site)
 		site->shown = 0;
 }
 
+/* The start of a function that was called from a hook: only shown if it has no frame of its own. */
+static bool is_repeated(const struct frames *frames, unsigned at,
+			const struct session_module *module, uint64_t address)
+{
+	const struct frame_info *frame = &frames->list[at], *inner = frame - 1;
+	struct opened *opened = open_module(module->path);
+	GElf_Sym information;
+	GElf_Off inside = 1;
+
+	if (!at || !inner->function || strcmp(inner->function, frame->function) != 0 ||
+	    !opened->module)
+		return false;
+	dwfl_module_addrinfo(opened->module, opened->start + address - module->bias, &inside,
+			     &information, NULL, NULL, NULL);
+	return inside == 0;
+}
+
 static void resolve(const struct session *session, uint32_t stack, struct site *site)
 {
 	struct frames frames = { 0 };
@@ -388,7 +418,8 @@ static void resolve(const struct session *session, uint32_t stack, struct site *
 			continue;
 		/* A return address belongs to the call before it. */
 		add_address(&frames, module, pc[i] - 1);
-		if (frames.count > before && is_helper(&frames.list[before]))
+		if (frames.count > before && (is_helper(&frames.list[before]) ||
+					      is_repeated(&frames, before, module, pc[i] - 1)))
 			frames.count = before;
 		if (frames.count > before &&
 		    strcmp(frames.list[frames.count - 1].function, "main") == 0)

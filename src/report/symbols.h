@@ -16,4 +16,7 @@ void symbols_resolve(const struct session *session, uint32_t stack, struct site 
 /* The debug information of an object, opened once; null if it cannot be read. */
 Dwfl_Module *symbols_module(const char *path);
 
+/* The unit of an address in an object, and the address as its debug information has it. */
+bool symbols_unit(const char *path, uint64_t offset, Dwarf_Die *unit, Dwarf_Addr *address);
+
 #endif

@@ -71,9 +71,8 @@ static void handle(struct session_thread *thread, uint32_t request, uint64_t add
 	}
 }
 
-PUBLIC uint64_t __perdure_client_request(uint64_t standard, const volatile uint64_t *arguments);
-
-PUBLIC uint64_t __perdure_client_request(uint64_t standard, const volatile uint64_t *arguments)
+uint64_t client_request(uint64_t standard, const volatile uint64_t *arguments,
+			const struct frame *frame)
 {
 	uint64_t address = arguments[1], size = arguments[2];
 	uint32_t request = arguments[0];
@@ -82,7 +81,7 @@ PUBLIC uint64_t __perdure_client_request(uint64_t standard, const volatile uint6
 	if (!runtime_session)
 		return standard;
 	if (request == RUNNING_ON_VALGRIND)
-		return modules_is_libpmem(FRAME) ? 1 : standard;
+		return modules_is_libpmem(frame) ? 1 : standard;
 	if (request == IS_MAPPING)
 		return in_window((void *)address) || address == registered_outside;
 	if (request == REGISTER_MAPPING && !in_window((void *)address))
@@ -100,7 +99,14 @@ PUBLIC uint64_t __perdure_client_request(uint64_t standard, const volatile uint6
 	}
 	if (!in_window((void *)address) || !(thread = thread_enter()))
 		return standard;
-	handle(thread, request, address, size, FRAME);
+	handle(thread, request, address, size, frame);
 	thread_leave();
 	return standard;
+}
+
+PUBLIC uint64_t __perdure_client_request(uint64_t standard, const volatile uint64_t *arguments);
+
+PUBLIC uint64_t __perdure_client_request(uint64_t standard, const volatile uint64_t *arguments)
+{
+	return client_request(standard, arguments, FRAME);
 }

@@ -16,6 +16,7 @@ extern HIDDEN uint8_t runtime_relogs;   /* … that may crash as well */
 
 #define EXECUTION_VARIABLE "PERDURE_EXECUTION"
 #define ZYGOTE_VARIABLE "PERDURE_ZYGOTE"
+#define STACK_LIMIT_VARIABLE "PERDURE_STACK_LIMIT"
 
 /* Not memcpy, which the runtime itself stands in for. */
 static inline void plain_copy(void *to, const void *from, size_t n)

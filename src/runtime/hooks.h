@@ -26,6 +26,9 @@ HIDDEN void hook_commit_store(void *p, uint64_t value, uint32_t descriptor, cons
 			      uint32_t stack);
 HIDDEN void hook_commit_flush(const void *p, uint32_t kind, uint32_t stack);
 HIDDEN void hook_commit_sfence(bool idle, uint32_t stack);
+/* To Valgrind: the answer, or the standard one. */
+HIDDEN uint64_t client_request(uint64_t standard, const volatile uint64_t *arguments,
+			       const struct frame *frame);
 HIDDEN void hook_unknown(const char *text, const void *p, const struct frame *frame);
 
 /* Tells the stream, if somebody listens. `place` as in event.h, or null. */

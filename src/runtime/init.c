@@ -146,7 +146,7 @@ static void attach(const char *path)
 						     : add_image(session, -1, getpid());
 	if (runtime_image > 0)
 		session->lines.concurrent = 1;
-	if (!modules_any_instrumented() && is_analysed(session))
+	if (is_analysed(session))
 		binary_start();
 	runtime_involved = modules_any_instrumented();
 	if (execution) {
@@ -166,18 +166,20 @@ static void attach(const char *path)
 }
 
 /*
- * Runs before the constructors of the program and of libraries that were built with perdure-cc,
- * which all depend on this one.
+ * Runs before all other constructors: those of libraries are patched, or store to PM. That is why
+ * the library is linked as the one to be initialised first, before the C library has seen the
+ * environment.
  */
 __attribute__((constructor(102))) static void runtime_start(int argc, char **argv, char **envp)
 {
-	const char *path = getenv("PERDURE_SESSION");
-	const char *options = getenv("PERDURE_OPTIONS");
+	const char *path, *options;
 	char own_session[PATH_MAX];
 	int saved_errno = errno;
 
+	environ = envp;
+	path = getenv("PERDURE_SESSION");
+	options = getenv("PERDURE_OPTIONS");
 	(void)argc;
-	(void)envp;
 	if (!path && options && strstr(options, "--pm-heap") && !__perdure_heap_used)
 		watch_restart_with_heap(argv);
 	if (path && *path)

@@ -57,6 +57,7 @@ HIDDEN const struct library_hook *library_hook(uint32_t index);
 
 /* library_call.S */
 HIDDEN void library_call_entry(void);
+HIDDEN void library_call_end(void);
 
 /* Is this event inside a function of a library that has transactions? */
 HIDDEN bool library_is_inside(const struct frame *frame);

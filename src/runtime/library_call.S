@@ -100,6 +100,9 @@ library_call_entry:
 	ret
 	.cfi_endproc
 	.size	library_call_entry, . - library_call_entry
+	.globl	library_call_end
+	.hidden	library_call_end
+library_call_end:
 
 	/*
 	 * dlsym(RTLD_NEXT, …) depends on who calls it, so it must be jumped to. library_dlsym tells

@@ -19,6 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "binary/binary.h"
 #include "model/spin.h"
 #include "runtime/elf_tables.h"
 #include "runtime/hooks.h"
@@ -204,6 +205,17 @@ static bool is_told(const struct library_effect *effect, bool instrumented)
 	return !instrumented || effect->verb == LIBRARY_STORE || effect->verb > LIBRARY_VOLATILE;
 }
 
+static void note_servant(uint64_t pc)
+{
+	struct session *session = runtime_session;
+
+	for (uint32_t i = 0; i < session->servants; i++)
+		if (session->servant[i] == pc)
+			return;
+	if (session->servants < SESSION_SERVANTS)
+		session->servant[session->servants++] = pc;
+}
+
 /* Fills in the hook of a function; false if there would be nothing for it to do. */
 static bool describe_hook(struct library_hook *hook, const struct library_function *function,
 			  void *real, bool instrumented)
@@ -215,12 +227,19 @@ static bool describe_hook(struct library_hook *hook, const struct library_functi
 	/* … and who knows of what: locks are more than fences. */
 	bool wanted = has_own_data,
 	     fence_only = !runtime_wants_loads && !has_own_data && !runtime_session->executions.on;
+	bool patched = binary_is_patched((uintptr_t)real), serves = false;
 
 	for (unsigned i = 0; i < function->effects; i++) {
 		const struct library_effect *effect = &table->effect[function->effect + i];
 
 		if (effect->verb == LIBRARY_NO_CALL || effect->verb == LIBRARY_RETURNS)
 			wanted |= !instrumented;
+		/* Who asks for a flush is to blame for it: stacks shall have this function. */
+		if (patched && effect->verb <= LIBRARY_VOLATILE && effect->verb > LIBRARY_RETURNS) {
+			wanted = serves = true;
+			fence_only = false;
+		}
+		wanted |= patched && effect->verb == LIBRARY_GIVES;
 		if (!is_told(effect, instrumented))
 			continue;
 		wanted = true;
@@ -232,6 +251,8 @@ static bool describe_hook(struct library_hook *hook, const struct library_functi
 		.instrumented = instrumented,
 		.fence_only = fence_only && wanted,
 	};
+	if (serves)
+		note_servant(stack_entry(real));
 	return wanted;
 }
 
@@ -416,7 +437,7 @@ static void define(uint32_t index, uintptr_t address, const struct object *objec
 		note_unseen(library_text(table, library->glob));
 		return;
 	}
-	if (instrumented && !nop && function->effects)
+	if (instrumented && !nop && function->effects && !binary_is_patched(address))
 		note_unhookable(library_text(table, function->name));
 	if (!describe_hook(&hook, function, (void *)address,
 			   instrumented && !object->trusted && (nop || fits)))

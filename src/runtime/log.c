@@ -58,6 +58,9 @@ static uint32_t store_flags(uint32_t detail, uint64_t address, uint64_t size)
 	if (single && (detail & (PERDURE_ATOMIC | PERDURE_RMW) ||
 		       !runtime_session->executions.volatile_is_plain))
 		flags |= HISTORY_ATOMIC;
+	if (flags & HISTORY_ATOMIC && detail & PERDURE_ASM &&
+	    !(detail & (PERDURE_ATOMIC | PERDURE_RMW | PERDURE_NONTEMPORAL)))
+		flags |= HISTORY_GUESSED;
 	if (detail & PERDURE_NONTEMPORAL)
 		flags |= HISTORY_NONTEMPORAL;
 	else if (runtime_session->lines.model == LINES_EADR)

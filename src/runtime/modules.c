@@ -43,6 +43,19 @@ static bool has_perdure_note(const char *note, size_t size)
 	return false;
 }
 
+bool modules_is_built(const struct dl_phdr_info *info)
+{
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *header = &info->dlpi_phdr[i];
+
+		if (header->p_type == PT_NOTE &&
+		    has_perdure_note((const void *)(info->dlpi_addr + header->p_vaddr),
+				     header->p_memsz))
+			return true;
+	}
+	return false;
+}
+
 static void describe(const struct dl_phdr_info *info, struct object *object)
 {
 	*object = (struct object){ .start = UINT64_MAX, .bias = info->dlpi_addr };
@@ -51,17 +64,14 @@ static void describe(const struct dl_phdr_info *info, struct object *object)
 		const ElfW(Phdr) *header = &info->dlpi_phdr[i];
 		uint64_t start = info->dlpi_addr + header->p_vaddr;
 
-		if (header->p_type == PT_LOAD) {
-			if (start < object->start)
-				object->start = start;
-			if (start + header->p_memsz > object->end)
-				object->end = start + header->p_memsz;
-		} else if (header->p_type == PT_NOTE) {
-			object->instrumented |=
-				has_perdure_note((const void *)start, header->p_memsz);
-		}
+		if (header->p_type != PT_LOAD)
+			continue;
+		if (start < object->start)
+			object->start = start;
+		if (start + header->p_memsz > object->end)
+			object->end = start + header->p_memsz;
 	}
-	object->instrumented |= binary_is_patched(object->start);
+	object->instrumented = modules_is_built(info) || binary_is_patched(object->start);
 }
 
 static void store_path(char *target, const char *path)
@@ -150,6 +160,8 @@ static void set_trust(struct session_module *module, bool executable)
 			(table->library[i].transactional || table->library[i].trusted) &&
 			module->instrumented;
 		module->trusted |= table->library[i].trusted && !module->instrumented;
+		module->discreet |=
+			table->library[i].trusted && !options->trusts_none && module->patched;
 	}
 	for (uint32_t i = 0; i < options->trusted; i++)
 		if (fnmatch(options->trusted_glob[i], name, 0) == 0 ||
@@ -177,6 +189,7 @@ static int note_object(struct dl_phdr_info *info, size_t size, void *unused)
 		.image = session->image[runtime_image].modules_of,
 		.generation = generation,
 		.instrumented = object.instrumented,
+		.patched = binary_is_patched(object.start),
 	};
 	store_path(session->module[session->modules].path, object.path);
 	set_trust(&session->module[session->modules], !*object.path);

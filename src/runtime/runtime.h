@@ -144,6 +144,11 @@ static inline bool is_followed(const void *p)
 HIDDEN void stack_init(void);
 /* Gives back what the thread has kept for its next captures. */
 HIDDEN void stack_end_thread(void);
+/* How a function that a hook has called stands in stacks. */
+static inline uintptr_t stack_entry(const void *function)
+{
+	return (uintptr_t)function + 1;
+}
 /* The number of the call stack whose innermost frame is `frame`'s return address. */
 HIDDEN uint32_t stack_capture(const struct frame *frame);
 /* A stack of this function alone: where it is, not what it does. */
@@ -164,6 +169,9 @@ HIDDEN void modules_update(void);
 HIDDEN bool modules_is_system(const char *name);
 /* True if any object in this process was built with perdure-cc. */
 HIDDEN bool modules_any_instrumented(void);
+/* Was this object built with perdure-cc? */
+struct dl_phdr_info;
+HIDDEN bool modules_is_built(const struct dl_phdr_info *info);
 /* True if the code at this address was built with perdure-cc. */
 HIDDEN bool modules_instrumented(const void *address);
 HIDDEN bool modules_known(uintptr_t address);

@@ -12,6 +12,7 @@
 #include <unwind.h>
 
 #include "binary/binary.h"
+#include "runtime/library.h"
 
 enum { WALK_MAX = 4096 };
 
@@ -187,11 +188,24 @@ struct unwind_state {
 	bool started;
 };
 
+/* Where a hook has called a function, which may have left its frame to another one. */
+static uintptr_t called_function(struct _Unwind_Context *context, uintptr_t pc)
+{
+	enum { RBX = 3 };
+	const struct library_call *call = (const void *)_Unwind_GetGR(context, RBX);
+	const void *real = call->hook->real;
+
+	return binary_is_patched((uintptr_t)real) ? stack_entry(real) : pc;
+}
+
 static _Unwind_Reason_Code unwind_frame(struct _Unwind_Context *context, void *argument)
 {
 	struct unwind_state *state = argument;
 	uintptr_t pc = _Unwind_GetIP(context);
 
+	if (pc - (uintptr_t)library_call_entry <
+	    (uintptr_t)library_call_end - (uintptr_t)library_call_entry)
+		pc = called_function(context, pc);
 	if (!state->started && pc != state->first)
 		return _URC_NO_REASON;
 	state->started = true;
@@ -318,7 +332,7 @@ uint32_t stack_capture(const struct frame *frame)
 {
 	struct walk walk;
 
-	if (runtime_session->binary && binary_is_patched(frame->return_address))
+	if (binary_is_patched(frame->return_address))
 		return capture_patched(frame);
 	walk_frames(&walk, frame);
 	if (!walk.complete || walk.handler)

@@ -4,12 +4,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,13 +27,12 @@ static void say(int channel, enum zygote_word word, int32_t value, int32_t other
 
 static void redirect(int32_t from, int to, int flags)
 {
+	int command = runtime_session->executions.command, fd;
 	char path[64];
-	int fd;
 
 	if (from < 0)
 		return;
-	REAL(snprintf)(path, sizeof(path), "/proc/%d/fd/%d", runtime_session->executions.command,
-		       from);
+	REAL(snprintf)(path, sizeof(path), "/proc/%d/fd/%d", command, from);
 	fd = REAL(open)(path, flags);
 	if (fd < 0)
 		_exit(125);
@@ -145,6 +146,25 @@ static void take_tunable_away(void)
 	free(text);
 }
 
+/* The limit was raised for the layout of memory only; the size of threads' stacks comes from it. */
+static void restore_stack_limit(void)
+{
+	const char *text = getenv(STACK_LIMIT_VARIABLE);
+	pthread_attr_t attributes;
+	struct rlimit limit;
+
+	if (!text || getrlimit(RLIMIT_STACK, &limit) < 0)
+		return;
+	limit.rlim_cur = strtoul(text, NULL, 10);
+	setrlimit(RLIMIT_STACK, &limit);
+	unsetenv(STACK_LIMIT_VARIABLE);
+	if (pthread_getattr_default_np(&attributes) == 0) {
+		pthread_attr_setstacksize(&attributes, limit.rlim_cur);
+		pthread_setattr_default_np(&attributes);
+		pthread_attr_destroy(&attributes);
+	}
+}
+
 void zygote_serve(void)
 {
 	const char *text = getenv(ZYGOTE_VARIABLE);
@@ -154,6 +174,7 @@ void zygote_serve(void)
 	if (!text || !runtime_session)
 		return;
 	take_tunable_away();
+	restore_stack_limit();
 	runtime_is_zygote = true;
 	setpgid(0, 0);
 	for (;;) { /* one zygote a channel, all with the same memory */

@@ -36,6 +36,7 @@ enum {
 	SESSION_GLOBS = 64,
 	SESSION_LIMITS = 256,
 	SESSION_CUSTOM = 4096,
+	SESSION_SERVANTS = 1024,
 	SESSION_TRANSACTIONS = 1024,          /* threads that have transactions, at one time */
 	SESSION_TRANSACTION_RANGES = 1 << 20, /* of one transaction */
 	SESSION_PATH = 512,
@@ -56,7 +57,9 @@ struct session_module {
 	uint32_t image;
 	uint32_t generation; /* of the process's list of objects when it was noted */
 	bool instrumented;
+	bool patched;       /* that is, when it was loaded */
 	bool trusted;       /* what it does to PM is not judged */
+	bool discreet;      /* … on its own account: a prebuilt library that was patched */
 	bool transactional; /* its own stores are no business of transactions */
 	char path[SESSION_PATH];
 };
@@ -117,6 +120,7 @@ struct session_options {
 	char tx_only_name[SESSION_GLOBS][SESSION_PATH];
 	uint32_t patch, no_patch; /* --patch, --no-patch */
 	char patch_glob[SESSION_GLOBS][SESSION_PATH], no_patch_glob[SESSION_GLOBS][SESSION_PATH];
+	bool trusts_none; /* --trust-lib none: libraries as they are are judged, too */
 	uint32_t trusted; /* --trust-lib */
 	char trusted_glob[SESSION_GLOBS][SESSION_PATH];
 };
@@ -141,6 +145,9 @@ struct session {
 	uint32_t seen_files; /* files mapped that were not PM: for the hint */
 	char seen_file[16][SESSION_PATH];
 	char limit[SESSION_LIMITS][SESSION_PATH];
+
+	uint32_t servants; /* functions of discreet libraries that only do what they are asked to */
+	uint64_t servant[SESSION_SERVANTS];
 
 	struct session_image image[SESSION_IMAGES];
 	struct session_module module[SESSION_MODULES];

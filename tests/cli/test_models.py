@@ -141,10 +141,23 @@ class Models(TestCase):
     def test_prebuilt_library(self):
         self.shared("gcc")
         self.model("libmy.so")
-        found, _ = self.run_main(status=1)
+        found, _ = self.run_main("--no-patch", "libmy*", status=1)
         self.assertGreater(len(found), 3)  # nobody flushes, as far as one can see
-        found, _ = self.run_main("--lib-model", "my.model", status=1)
+        found, _ = self.run_main("--no-patch", "libmy*", "--lib-model", "my.model", status=1)
         self.assertEqual(found, {("store-outside-tx", "main.c", NOT_LOGGED)})
+
+    def test_patched_library(self):
+        self.shared("gcc")
+        self.model("libmy.so")
+        found, limits = self.run_main("--lib-model", "my.model", status=1)
+        self.assertEqual({kind for kind, file, _ in found if file != "main.c"}, {"missing-flush"})
+        self.assertIn(("store-outside-tx", "main.c", NOT_LOGGED), found)
+        self.assertEqual(limits, [])
+        self.write("my.model", MODEL.format(glob="libmy.so trusted"))
+        found, _ = self.run_main("--lib-model", "my.model", status=1)
+        self.assertEqual({file for _, file, _ in found}, {"main.c"})  # its commit does not flush
+        judged, _ = self.run_main("--lib-model", "my.model", "--trust-lib", "none", status=1)
+        self.assertEqual({file for _, file, _ in judged}, {"main.c", "library.c"})
 
     def test_instrumented_library(self):
         self.shared("perdure-cc")
@@ -174,7 +187,7 @@ class Models(TestCase):
                    .replace("static long depth;", "static long depth;\n"
                             "static unsigned long my_identity(unsigned long n) { return n; }"))
         self.shared("gcc")
-        _, limits = self.run_main(status=1)
+        _, limits = self.run_main("--no-patch", "libmy*", status=1)
         self.assertIn("libmy.so wrote to PM and was not built with perdure-cc", " ".join(limits))
 
     def test_function_that_is_not_there(self):
@@ -250,8 +263,10 @@ int main(int argc, char **argv)
         subprocess.run(["gcc", "-O1", "-shared", "-fPIC", "-I", PROGRAMS, "library.c", "-o", "libmy.so"],
                        cwd=self.directory, check=True)
         self.compile("-O1", "-I", PROGRAMS, "main.c", "-o", "main", "-Wl,-rpath,$ORIGIN")
-        self.run_main(status=1)
-        found, _ = self.run_main("--lib-model", "my.model", status=0)
+        self.run_main("--no-patch", "lib*", status=1)
+        found, _ = self.run_main("--no-patch", "lib*", "--lib-model", "my.model", status=0)
+        self.assertEqual(found, set())
+        found, _ = self.run_main(status=0)
         self.assertEqual(found, set())
 
     def test_plugin_that_is_loaded_again(self):
@@ -322,7 +337,7 @@ void my_persist(const void *p, unsigned long n)
                            cwd=self.directory, check=True)
         self.compile("-O1", "-g", "-I", PROGRAMS, "main.c", "-o", "main", "./a.so", "./b.so", "./libmy.so")
         result = self.run_tool("run", "--pm", "pool", "--json", "result.json", "--lib-model", "my.model",
-                               "./main", "pool", status=1)
+                               "--no-patch", "lib*", "./main", "pool", status=1)
         self.assertEqual(result.stdout, "ab" * 4)
         self.assertEqual({f["kind"] for f in self.load()["findings"]}, {"store-outside-tx"})
 

@@ -9,7 +9,8 @@ A line with "expect: KIND [KIND …]" must be the shown place of exactly those f
 finding may be anywhere else. Built with -DFIXED, a program must be silent. Other directives:
 "command: check" for that instead of run, "options: …" for it, "flags: …" for the compiler, "exit: N" for the command's status,
 "limit: TEXT" for a text that must be among the limits, "findings: N" for their exact number,
-"signal: N" for a program that dies, "threads: …" for stacks that do not end in main, "no-pm: …"
+"model-only: KIND" and "model-limit: TEXT" for what is said only if a prebuilt library is known by its
+model (--models), and not patched, "signal: N" for a program that dies, "threads: …" for stacks that do not end in main, "no-pm: …"
 for PM that is known without --pm, "needs: …" for a processor's flag.
 
 What recovery reads too early is also a store that may be torn: a torn-store at the line of a
@@ -32,24 +33,24 @@ def directives(text, name):
     return re.findall(r"/\* %s: (.*?) \*/" % name, text)
 
 
-def expectations(text, fixed, variant):
-    wanted = []
-    mark = "expect-%d" % variant if variant else "expect"
-    for number, line in enumerate(text.splitlines(), 1):
-        for kinds in re.findall(r"/\* %s: ([a-z -]+?) \*/" % mark, line):
-            wanted += [(kind, number) for kind in kinds.split()]
-    always = []
-    for number, line in enumerate(text.splitlines(), 1):
-        for kinds in re.findall(r"/\* always: ([a-z -]+?) \*/", line):
-            always += [(kind, number) for kind in kinds.split()]
-    return sorted(always if fixed else wanted + always)
+def marked(text, mark):
+    return [(kind, number) for number, line in enumerate(text.splitlines(), 1)
+            for kinds in re.findall(r"/\* %s: ([a-z -]+?) \*/" % mark, line) for kind in kinds.split()]
+
+
+def expectations(text, fixed, variant, models):
+    wanted = marked(text, "always")
+    if not fixed:
+        wanted += marked(text, "expect-%d" % variant if variant else "expect")
+        wanted += marked(text, "model-only") if models else []
+    return sorted(wanted)
 
 
 def cpu_has(flag):
     return re.search(r"^flags.*\b%s\b" % flag, pathlib.Path("/proc/cpuinfo").read_text(), re.M)
 
 
-def run_one(tools, source, level, fixed, variant, directory, other):
+def run_one(tools, source, level, fixed, variant, directory, other, models):
     text = source.read_text()
     compiler = "perdure-c++" if source.suffix == ".cc" else "perdure-cc"
     program = directory / "program"
@@ -66,6 +67,7 @@ def run_one(tools, source, level, fixed, variant, directory, other):
         return "does not build silently:\n" + built.stdout + built.stderr
     result_file = directory / "result.json"
     options = [word for o in directives(text, "options") for word in shlex.split(o)]
+    options += ["--no-patch", "libpmem*"] if models else []
     if not directives(text, "no-pm"):
         options += ["--pm", "*/pool"]
     ran = subprocess.run(
@@ -76,7 +78,7 @@ def run_one(tools, source, level, fixed, variant, directory, other):
     except (OSError, ValueError):
         return "no result:\n" + ran.stderr
     found = sorted((f["kind"], f["sites"][0]["line"]) for f in result["findings"])
-    wanted = expectations(text, fixed, variant)
+    wanted = expectations(text, fixed, variant, models)
     if "torn-store" not in text:
         found = [f for f in found if f[0] != "torn-store" or ("cross-failure-race", f[1]) not in found]
     if sorted(set(found)) != sorted(set(wanted)):
@@ -94,10 +96,11 @@ def run_one(tools, source, level, fixed, variant, directory, other):
         return "target ended with %s\n%s" % (result["target"], ran.stderr)
     if ran.returncode != (1 if wanted else 0):
         return "perdure ended with %d" % ran.returncode
-    for limit in directives(text, "limit"):
+    limits = directives(text, "limit") + (directives(text, "model-limit") if models else [])
+    for limit in limits:
         if not any(limit in line for line in result["limits"]):
             return "limit %r missing in %s" % (limit, result["limits"])
-    if result["limits"] and not directives(text, "limit"):
+    if result["limits"] and not limits:
         return "unexpected limits: %s" % result["limits"]
     return None
 
@@ -107,6 +110,7 @@ def main():
     parser.add_argument("--tools", type=pathlib.Path, required=True)
     parser.add_argument("--levels", default="-O0,-O2")
     parser.add_argument("--compiler", help="gcc or clang: programs that were not built with perdure-cc")
+    parser.add_argument("--models", action="store_true", help="PMDK's libraries are not patched")
     parser.add_argument("rules", nargs="*", help="directories or files below tests/programs")
     arguments = parser.parse_args()
     tools = arguments.tools.resolve()
@@ -127,7 +131,7 @@ def main():
                                       " bug %d" % variant if variant else "")
                 with tempfile.TemporaryDirectory() as directory:
                     problem = run_one(tools, source, level, fixed, variant,
-                                      pathlib.Path(directory), arguments.compiler)
+                                      pathlib.Path(directory), arguments.compiler, arguments.models)
                 if problem:
                     failed += 1
                     print("FAIL %s: %s" % (name, problem))

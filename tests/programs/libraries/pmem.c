@@ -29,7 +29,7 @@ int main(int argc, char **argv)
 	WHEN_BUGGY(pmem_persist(p, 1)); /* expect: redundant-flush */
 	p[4096] = argc; /* expect: missing-flush */
 	WHEN_FIXED(pmem_persist(p + 4096, 1));
-	p[5000] = argc; /* expect: missing-fence */
+	p[5000] = argc; /* model-only: missing-fence */
 	pmem_flush(p + 5000, 1);
 	WHEN_FIXED(pmem_drain());
 	pmem_memcpy(p + 6000, "hello", 6, PMEM_F_MEM_NOFLUSH); /* expect: missing-flush */

@@ -29,7 +29,7 @@ int main(int argc, char **argv)
 	copy(p + 64, "hello", 6, 0);
 	p[128] = argc; /* expect: missing-flush */
 	WHEN_FIXED(persist(p + 128, 1));
-	copy(p + 192, "hello", 6, PMEM2_F_MEM_NODRAIN); /* expect: missing-fence */
+	copy(p + 192, "hello", 6, PMEM2_F_MEM_NODRAIN); /* model-only: missing-fence */
 	WHEN_FIXED(pmem2_get_drain_fn(map)());
 	pmem2_map_delete(&map);
 	pmem2_source_delete(&source);

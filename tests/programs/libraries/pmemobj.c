@@ -64,7 +64,7 @@ int main(int argc, char **argv)
 	WHEN_FIXED(pmemobj_persist(pool, &root->total, 8));
 	pmemobj_flush(pool, &node->key, 8); /* always: redundant-flush */
 	lists(pool, argc);
-	pmemobj_memset(pool, node->name + 32, 0, 16, PMEMOBJ_F_MEM_NODRAIN); /* expect: missing-fence */
+	pmemobj_memset(pool, node->name + 32, 0, 16, PMEMOBJ_F_MEM_NODRAIN); /* model-only: missing-fence */
 	WHEN_FIXED(pmemobj_drain(pool));
 	pmemobj_close(pool);
 	return 0;

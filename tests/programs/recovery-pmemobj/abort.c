@@ -1,8 +1,8 @@
 /* command: check */
 /* flags: -lpmemobj */
 /* no-pm: libpmemobj maps the pool */
-/* limit: a prebuilt library writes to PM */
-/* limit: recoveries depend on more than what they read */
+/* model-limit: a prebuilt library writes to PM */
+/* model-limit: recoveries depend on more than what they read */
 /*
  * An aborted transaction has restored what it logged, also the bytes that did not change; and what
  * was flushed before the library makes something durable is durable first.

@@ -1,8 +1,8 @@
 /* command: check */
 /* flags: -lpmemobj */
 /* no-pm: libpmemobj maps the pool */
-/* limit: a prebuilt library writes to PM */
-/* limit: recoveries depend on more than what they read */
+/* model-limit: a prebuilt library writes to PM */
+/* model-limit: recoveries depend on more than what they read */
 /*
  * xfdetector.txt, Figure 1: the length of a list is changed in a transaction that has not logged it.
  * A recovery that goes on with what it finds there is wrong; one that counts the nodes again, and

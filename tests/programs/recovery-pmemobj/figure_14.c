@@ -1,8 +1,8 @@
 /* command: check */
 /* flags: -lpmemobj */
 /* no-pm: libpmemobj maps the pool */
-/* limit: a prebuilt library writes to PM */
-/* limit: recoveries depend on more than what they read */
+/* model-limit: a prebuilt library writes to PM */
+/* model-limit: recoveries depend on more than what they read */
 /*
  * xfdetector.txt, Figure 14a: a map is allocated, and then filled in, without protection. A crash in
  * between leaves a map whose seed may not be persistent, and whose count was never set.

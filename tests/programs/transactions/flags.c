@@ -16,7 +16,7 @@ int main(int argc, char **argv)
 		root->count = argc;
 		pmemobj_tx_xadd_range_direct(&root->total, 8, POBJ_XADD_NO_FLUSH);
 		root->total = argc; /* expect: missing-flush */
-		oid = pmemobj_tx_xalloc(sizeof(struct node), 1, POBJ_XALLOC_NO_FLUSH | POBJ_XALLOC_ZERO);
+		oid = pmemobj_tx_xalloc(sizeof(struct node), 1, POBJ_XALLOC_NO_FLUSH);
 		node = pmemobj_direct(oid);
 		node->key = argc; /* expect: missing-flush */
 		TX_ADD_DIRECT(&root->first);
