@@ -203,6 +203,13 @@ static bool patch_group(struct binary_text *text, uint32_t first, unsigned least
 	return true;
 }
 
+static bool patch_with_the_needy(struct binary_text *text, uint32_t first)
+{
+	unsigned count = with_the_needy(text, first);
+
+	return count > 1 && patch_group(text, first, count);
+}
+
 /* Where something jumps to the successor, predecessors may do. */
 static bool patch_backwards(struct binary_text *text, uint32_t number)
 {
@@ -308,8 +315,8 @@ static bool patch_evicting(struct binary_text *text, uint32_t number)
 void binary_patch(struct binary_text *text)
 {
 	for (uint32_t i = 0; i < text->count; i++)
-		if (is_open(&text->list[i]) && !patch_direct(text, i) &&
-		    !patch_group(text, i, with_the_needy(text, i)) && !patch_group(text, i, 1))
+		if (is_open(&text->list[i]) && !patch_with_the_needy(text, i) &&
+		    !patch_direct(text, i) && !patch_group(text, i, 1))
 			patch_backwards(text, i);
 	for (uint32_t i = text->count; i-- > 0;)
 		if (is_open(&text->list[i]) && !patch_direct(text, i) && !patch_punned(text, i) &&

@@ -270,13 +270,33 @@ bool symbols_unit(const char *path, uint64_t offset, Dwarf_Die *unit, Dwarf_Addr
 	return true;
 }
 
+/* The innermost scope of an address in a function inside of another one: a method, a lambda. */
+static bool find_hidden(Dwarf_Die *parent, Dwarf_Addr address, Dwarf_Die *found)
+{
+	Dwarf_Die child;
+
+	if (dwarf_child(parent, &child) != 0)
+		return false;
+	do {
+		bool here = dwarf_haspc(&child, address) > 0;
+
+		if (find_hidden(&child, address, found))
+			return true;
+		if (here) {
+			*found = child;
+			return true;
+		}
+	} while (dwarf_siblingof(&child, &child) == 0);
+	return false;
+}
+
 static bool add_from_dwarf(struct frames *frames, struct opened *opened, const char *path,
 			   uint64_t offset)
 {
 	Dwarf_Addr bias = 0;
 	Dwarf_Addr address = opened->start + offset;
 	Dwarf_Die *unit = find_unit(opened, address, &bias);
-	Dwarf_Die *scopes = NULL, *inner = NULL;
+	Dwarf_Die *scopes = NULL, *inner = NULL, innermost;
 	struct frame_info *frame;
 	int count;
 
@@ -284,10 +304,12 @@ static bool add_from_dwarf(struct frames *frames, struct opened *opened, const c
 		return false;
 	address -= bias;
 	count = dwarf_getscopes(unit, address, &scopes);
-	if (count <= 0)
+	if (count > 0)
+		innermost = scopes[0];
+	else if (!find_hidden(unit, address, &innermost))
 		return false;
 	/* The lexical nesting of the innermost concrete scope is the chain of inlined calls. */
-	count = dwarf_getscopes_die(&scopes[0], &inner);
+	count = dwarf_getscopes_die(&innermost, &inner);
 	free(scopes);
 	frame = add_frame(frames, path, offset);
 	line_place(frame, unit, address);

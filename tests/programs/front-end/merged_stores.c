@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* merged: two stores become one */
 /* Two stores in two branches of a loop stay two, with a line each. */
 #include "../pm.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* merged: stores become a memset, or one store */
 /* Stores that an optimiser would merge or drop are stores of the source all the same. */
 #include "../pm.h"
 

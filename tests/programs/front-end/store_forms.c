@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* merged: copies become stores */
 /* Every form of a store is seen: each is lost here on a line of its own. */
 /* flags: -mcx16 -mavx */
 /* needs: avx */

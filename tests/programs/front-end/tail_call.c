@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* merged: a function that calls another one last leaves no frame */
 /* A library call in tail position belongs to the function that makes it. */
 #include "../pm.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* merged: fields of a new object are set in one store */
 /* The heap is PM: malloc, new, calloc, realloc, aligned memory; freed objects are forgotten. */
 /* options: --pm-heap */
 /* no-pm: yes */

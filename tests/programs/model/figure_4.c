@@ -37,7 +37,7 @@ int main(int argc, char **argv)
 	(void)argc;
 	if (!data)
 		add_child(node, "data");
-	else if (data[0] != 'd' || data[3] != 'a') /* expect: cross-failure-race */
+	else if (data[0] != 'd' || data[3] != 'a' || data[4]) /* expect: cross-failure-race */
 		abort();                           /* expect: crash-symptom */
 	return 0;
 }

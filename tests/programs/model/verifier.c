@@ -1,3 +1,4 @@
+/* perdure-cc: functions of other code are not hooked */
 /* command: model */
 /* options: --verifier is_valid */
 /*

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* left-out: -O1 -O2 -O3 -Os: the first store is removed */
 /* Opt-in: a store is overwritten before it was persistent. */
 /* options: --enable overwrite-unpersisted */
 #include "../pm.h"

@@ -1,3 +1,4 @@
+/* merged: loads of two lines are made at one */
 /* command: check */
 /* flags: -lpmemobj */
 /* no-pm: libpmemobj maps the pool */

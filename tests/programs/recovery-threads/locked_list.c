@@ -1,3 +1,4 @@
+/* merged: calls of abort become one */
 /* command: check */
 /* variants: 2 */
 /* threads: work ends in the thread's function */

@@ -1,3 +1,4 @@
+/* perdure-cc: it finds the header */
 /* command: check */
 /* xfdetector.txt, Figure 11: backup and flag are written back together, in any order. */
 #include "../pm.h"

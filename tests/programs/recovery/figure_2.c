@@ -1,3 +1,4 @@
+/* perdure-cc: it finds the header */
 /* command: check */
 /* xfdetector.txt, Figure 2: the flag that makes the backup valid has the wrong sense. */
 #include "../pm.h"

@@ -1,3 +1,4 @@
+/* merged: loads of two lines become one */
 /* command: check */
 /* variants: 4 */
 /*

@@ -1,3 +1,4 @@
+/* left-out: -O0: without knowing the order, gcc makes each atomic store a fence */
 /* command: check */
 /* variants: 3 */
 /* A vector in PM that grows by copying, published by one atomic pointer. */

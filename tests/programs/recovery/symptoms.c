@@ -1,3 +1,4 @@
+/* merged: a load is moved to another line */
 /* command: check */
 /* variants: 5 */
 /* options: --timeout 1 --bad-exit 42 */

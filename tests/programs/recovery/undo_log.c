@@ -1,3 +1,4 @@
+/* merged: copies become loads and stores of another line */
 /* command: check */
 /* variants: 4 */
 /*

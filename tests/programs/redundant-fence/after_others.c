@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* perdure-cc: other code is not asked about ordinary memory */
 /* A fence may be there for what assembly or libc stored in ordinary memory. */
 #include "../pm.h"
 

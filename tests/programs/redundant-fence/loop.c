@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* perdure-cc: other code is not asked about ordinary memory */
 /* One fence an iteration where one in all would do, and the stores of a loop are seen. */
 #include "../pm.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* perdure-cc: other code is not asked about ordinary memory */
 /* Two fences in a row. A fence after an ordinary store may be there for other threads. */
 #include "../pm.h"
 

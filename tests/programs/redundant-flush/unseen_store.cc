@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* perdure-cc: everything is seen otherwise */
 /* std::list links its nodes inside the prebuilt libstdc++: a flush of what that changed is needed. */
 /* limit: not built with perdure-cc */
 #include "../pm.h"

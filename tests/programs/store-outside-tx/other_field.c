@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* merged: two stores become one */
 /* One field is logged, its neighbour is changed as well; both share a cache line. */
 /* flags: -lpmemobj */
 /* no-pm: yes */

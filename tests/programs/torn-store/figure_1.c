@@ -1,3 +1,4 @@
+/* perdure-cc: only a compiler knows what it may tear */
 /* command: check */
 /*
  * yashme.txt, Figure 1: a value is stored and then flushed; recovery prints it. The compiler may store it

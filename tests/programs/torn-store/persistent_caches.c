@@ -1,3 +1,4 @@
+/* perdure-cc: only a compiler knows what it may tear */
 /* command: check */
 /* options: --model eadr */
 /*

@@ -1,3 +1,4 @@
+/* perdure-cc: only a compiler knows what it may tear */
 /* command: model */
 /* options: --crashes 2 --disable cross-failure-race */
 /*

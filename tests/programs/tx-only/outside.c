@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* perdure-cc: only a compiler knows what is in which structure */
 /* A structure that only transactions may change. */
 /* flags: -lpmemobj */
 /* no-pm: yes */

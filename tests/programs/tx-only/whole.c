@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* perdure-cc: only a compiler knows what is in which structure */
 /* Copies to a whole structure, through a parameter; and one that only has the name of a typedef. */
 /* flags: -lpmemobj */
 /* no-pm: yes */
