@@ -8,6 +8,7 @@
  *   space.c          room for copies, where a jump can reach it
  *   tactics.c        how a jump gets into the program and disturbs nothing else
  *   entry.S, hit.c   what happens when it is PM
+ *   lanes.c          instructions that touch some elements of many
  *   objects.c        which objects, and when
  *
  * Runs before the program's main, or in dlopen: nothing here uses malloc.
@@ -18,6 +19,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <signal.h>
 
 #include "runtime/runtime.h"
 
@@ -28,6 +30,9 @@ enum { BINARY_LONGEST = 15, BINARY_NO_REGISTER = 255, BINARY_OPERANDS = 2 };
 enum binary_kind {
 	BINARY_ACCESS,
 	BINARY_STRING, /* with a repeat prefix: as many as rcx says */
+	BINARY_LANES,
+	BINARY_STATE,         /* xsave, xrstor */
+	BINARY_COMPACT_STATE, /* xsavec, xsaves, xrstors */
 	BINARY_FLUSH,
 	BINARY_FENCE,
 	BINARY_PAUSE,   /* it waits for another thread */
@@ -43,14 +48,29 @@ struct binary_operand {
 	uint32_t size;
 };
 
+/* Which elements an instruction touches; registers by their numbers. */
+struct binary_lanes {
+	uint8_t count, element; /* count 0: it is none of these instructions */
+	uint8_t mask;           /* or BINARY_NO_REGISTER: all of them */
+	bool vector_mask;       /* the highest bits of a vector's elements, not a mask register */
+	bool compressed;        /* as many as there are, one behind the other */
+	uint8_t index, index_size, scale; /* each at an index of its own; size 0: they are in a row */
+};
+
 struct binary_site {
 	uintptr_t address;
 	uint8_t length, kind, operands;
+	uint8_t bit; /* bt and its like: the register that says which bit; or BINARY_NO_REGISTER */
+	uint8_t string;   /* enum binary_string */
 	bool locked;         /* a fence, wherever the operand is */
 	bool if_equal;       /* stores only if the zero flag says so afterwards */
 	uint32_t descriptor; /* of event.h: flags, or the kind of a flush or fence */
 	struct binary_operand operand[BINARY_OPERANDS];
+	struct binary_lanes lanes;
 };
+
+/* String instructions that may end early. */
+enum binary_string { BINARY_ALL, BINARY_WHILE_EQUAL, BINARY_WHILE_DIFFERENT };
 
 #define BINARY_NO_SITE UINT32_MAX
 enum { BINARY_SITES_MAX = 1 << 22 };
@@ -109,6 +129,8 @@ struct binary_moving {
 	bool conditional;
 	uint8_t displacement_at; /* of a relative operand, in the instruction */
 };
+/* Of the instruction at this address; 0 if there is none. */
+HIDDEN unsigned binary_length(uintptr_t address);
 HIDDEN void binary_describe_move(const struct binary_text *text, uint32_t number,
 				 struct binary_moving *moving);
 
@@ -120,8 +142,23 @@ enum { BINARY_GROUP = 8 };
 HIDDEN uintptr_t binary_emit(const struct binary_text *text, uint32_t first, unsigned count,
 			     uintptr_t inner[BINARY_GROUP]);
 
+/* The last one of these was for nothing. */
+HIDDEN void binary_discard(uintptr_t body);
+
 /* What an address in moved code stands for; itself, if it is none. */
 HIDDEN uintptr_t binary_original(uintptr_t address);
+
+/* What lies on the stack besides the program's own. */
+enum binary_stack {
+	BINARY_AS_IT_WAS,
+	BINARY_LOWERED, /* below the red zone */
+	BINARY_RCX_PUSHED,
+	BINARY_FLAGS_PUSHED, /* and rcx */
+	BINARY_SITE_PUSHED,
+	BINARY_RETURN_PUSHED, /* the return address of a call, no red zone */
+};
+/* The same, and the stack there; false if it is no moved code. */
+HIDDEN bool binary_look_up(uintptr_t address, uintptr_t *original, enum binary_stack *stack);
 
 /* ---- space.c ---- */
 
@@ -170,6 +207,35 @@ extern HIDDEN uint64_t binary_state_mask;
 extern HIDDEN uint64_t binary_state_size;
 extern HIDDEN uint8_t binary_saves_compactly; /* xsavec leaves out what is not in use */
 HIDDEN void binary_entry_start(void);
+
+/* ---- lanes.c ---- */
+
+enum { BINARY_PARTS = 64 };
+struct binary_parts {
+	unsigned count;
+	struct binary_part {
+		uint64_t address, size;
+	} part[BINARY_PARTS];
+};
+/* `state`: vector registers as xsave or xsavec have kept them. */
+HIDDEN void binary_list_lanes(const struct binary_lanes *lanes, uint64_t address,
+			      const unsigned char *state, struct binary_parts *parts);
+HIDDEN void binary_list_state(uint64_t address, uint64_t wanted, bool compact,
+			      struct binary_parts *parts);
+
+/* The program's registers at the hit that is under way in this thread; null if none is. */
+extern HIDDEN __thread struct binary_registers *binary_hit_registers
+	__attribute__((tls_model("initial-exec")));
+/* The hit was left by a jump. */
+HIDDEN void binary_abandon(void);
+
+/* ---- signals.c ---- */
+
+HIDDEN void binary_signals_start(void);
+/* pthread_sigmask, but traps are never blocked: it only looks so. */
+HIDDEN int binary_set_mask(int how, const sigset_t *set, sigset_t *old);
+/* Signals that came during a hit, which is over. */
+HIDDEN void binary_deliver(void);
 
 /* ---- objects.c ---- */
 

@@ -44,6 +44,16 @@ static bool decode(const struct binary_text *text, uint32_t offset, struct decod
 					d->operand));
 }
 
+unsigned binary_length(uintptr_t address)
+{
+	struct decoded d;
+
+	return ZYAN_SUCCESS(decode_full(&decoder, (const void *)address, BINARY_LONGEST, &d.is,
+					d.operand))
+		       ? d.is.length
+		       : 0;
+}
+
 /* ---- what an instruction does to memory ---- */
 
 static uint8_t register_number(ZydisRegister r)
@@ -51,6 +61,23 @@ static uint8_t register_number(ZydisRegister r)
 	if (r >= ZYDIS_REGISTER_RAX && r <= ZYDIS_REGISTER_R15)
 		return r - ZYDIS_REGISTER_RAX;
 	return BINARY_NO_REGISTER;
+}
+
+/* Any part of a general register as its number; BINARY_NO_REGISTER for others. */
+static uint8_t any_register(ZydisRegister r, bool *whole)
+{
+	static const uint8_t low[] = { 0, 1, 2, 3, 0,  1,  2,  3,  4,  5,
+				       6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
+
+	*whole = false;
+	if (r >= ZYDIS_REGISTER_AL && r <= ZYDIS_REGISTER_R15B)
+		return low[r - ZYDIS_REGISTER_AL]; /* al … bl, ah … bh, spl … */
+	if (r >= ZYDIS_REGISTER_AX && r <= ZYDIS_REGISTER_R15W)
+		return r - ZYDIS_REGISTER_AX;
+	*whole = true;
+	if (r >= ZYDIS_REGISTER_EAX && r <= ZYDIS_REGISTER_R15D)
+		return r - ZYDIS_REGISTER_EAX;
+	return register_number(r);
 }
 
 static bool is_branch(const ZydisDecodedInstruction *is)
@@ -94,12 +121,13 @@ static bool add_operand(struct binary_site *site, const ZydisDecodedOperand *ope
 {
 	const ZydisDecodedOperandMem *mem = &operand->mem;
 	struct binary_operand *o = &site->operand[site->operands];
+	bool gathers = mem->type == ZYDIS_MEMOP_TYPE_VSIB;
 
-	if (site->operands == BINARY_OPERANDS || mem->type != ZYDIS_MEMOP_TYPE_MEM)
+	if (site->operands == BINARY_OPERANDS)
 		return false;
 	*o = (struct binary_operand){
 		.base = register_number(mem->base),
-		.index = register_number(mem->index),
+		.index = gathers ? BINARY_NO_REGISTER : register_number(mem->index),
 		.scale = mem->scale,
 		.displacement = mem->disp.has_displacement ? mem->disp.value : 0,
 		.size = operand->size / 8,
@@ -109,8 +137,8 @@ static bool add_operand(struct binary_site *site, const ZydisDecodedOperand *ope
 	if (operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE)
 		o->actions |= BINARY_STORES;
 	if ((mem->base && o->base == BINARY_NO_REGISTER) ||
-	    (mem->index && o->index == BINARY_NO_REGISTER))
-		return false; /* 32-bit addresses, or a vector of them */
+	    (mem->index && !gathers && o->index == BINARY_NO_REGISTER))
+		return false;
 	site->operands++;
 	return true;
 }
@@ -165,6 +193,9 @@ static bool is_streaming(ZydisMnemonic mnemonic)
 	case ZYDIS_MNEMONIC_VMOVNTPD:
 	case ZYDIS_MNEMONIC_MOVDIRI:
 	case ZYDIS_MNEMONIC_MOVDIR64B:
+	case ZYDIS_MNEMONIC_MASKMOVQ:
+	case ZYDIS_MNEMONIC_MASKMOVDQU:
+	case ZYDIS_MNEMONIC_VMASKMOVDQU:
 		return true;
 	default:
 		return false;
@@ -177,12 +208,207 @@ static bool is_compare_exchange(ZydisMnemonic mnemonic)
 	       mnemonic == ZYDIS_MNEMONIC_CMPXCHG16B;
 }
 
+/* ---- instructions that touch some elements ---- */
+
+/* Of the elements of a vector of indices; 0 if the instruction has none. */
+static unsigned index_size(ZydisMnemonic mnemonic)
+{
+	switch (mnemonic) {
+	case ZYDIS_MNEMONIC_VGATHERDPD:
+	case ZYDIS_MNEMONIC_VGATHERDPS:
+	case ZYDIS_MNEMONIC_VPGATHERDD:
+	case ZYDIS_MNEMONIC_VPGATHERDQ:
+	case ZYDIS_MNEMONIC_VSCATTERDPD:
+	case ZYDIS_MNEMONIC_VSCATTERDPS:
+	case ZYDIS_MNEMONIC_VPSCATTERDD:
+	case ZYDIS_MNEMONIC_VPSCATTERDQ:
+		return 4;
+	case ZYDIS_MNEMONIC_VGATHERQPD:
+	case ZYDIS_MNEMONIC_VGATHERQPS:
+	case ZYDIS_MNEMONIC_VPGATHERQD:
+	case ZYDIS_MNEMONIC_VPGATHERQQ:
+	case ZYDIS_MNEMONIC_VSCATTERQPD:
+	case ZYDIS_MNEMONIC_VSCATTERQPS:
+	case ZYDIS_MNEMONIC_VPSCATTERQD:
+	case ZYDIS_MNEMONIC_VPSCATTERQQ:
+		return 8;
+	default:
+		return 0;
+	}
+}
+
+static bool is_compressing(ZydisMnemonic mnemonic)
+{
+	switch (mnemonic) {
+	case ZYDIS_MNEMONIC_VPCOMPRESSB:
+	case ZYDIS_MNEMONIC_VPCOMPRESSW:
+	case ZYDIS_MNEMONIC_VPCOMPRESSD:
+	case ZYDIS_MNEMONIC_VPCOMPRESSQ:
+	case ZYDIS_MNEMONIC_VCOMPRESSPS:
+	case ZYDIS_MNEMONIC_VCOMPRESSPD:
+	case ZYDIS_MNEMONIC_VPEXPANDB:
+	case ZYDIS_MNEMONIC_VPEXPANDW:
+	case ZYDIS_MNEMONIC_VPEXPANDD:
+	case ZYDIS_MNEMONIC_VPEXPANDQ:
+	case ZYDIS_MNEMONIC_VEXPANDPS:
+	case ZYDIS_MNEMONIC_VEXPANDPD:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* The size of elements whose highest bits, in the second operand, say whether they count. */
+static unsigned vector_mask_element(ZydisMnemonic mnemonic)
+{
+	switch (mnemonic) {
+	case ZYDIS_MNEMONIC_VMASKMOVPS:
+	case ZYDIS_MNEMONIC_VPMASKMOVD:
+		return 4;
+	case ZYDIS_MNEMONIC_VMASKMOVPD:
+	case ZYDIS_MNEMONIC_VPMASKMOVQ:
+		return 8;
+	case ZYDIS_MNEMONIC_MASKMOVDQU:
+	case ZYDIS_MNEMONIC_VMASKMOVDQU:
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+static uint8_t vector_number(ZydisRegister r)
+{
+	if (r >= ZYDIS_REGISTER_XMM0 && r <= ZYDIS_REGISTER_XMM31)
+		return r - ZYDIS_REGISTER_XMM0;
+	if (r >= ZYDIS_REGISTER_YMM0 && r <= ZYDIS_REGISTER_YMM31)
+		return r - ZYDIS_REGISTER_YMM0;
+	if (r >= ZYDIS_REGISTER_ZMM0 && r <= ZYDIS_REGISTER_ZMM31)
+		return r - ZYDIS_REGISTER_ZMM0;
+	return BINARY_NO_REGISTER;
+}
+
+static unsigned vector_bytes(ZydisRegister r)
+{
+	return r >= ZYDIS_REGISTER_ZMM0 && r <= ZYDIS_REGISTER_ZMM31   ? 64
+	       : r >= ZYDIS_REGISTER_YMM0 && r <= ZYDIS_REGISTER_YMM31 ? 32
+								       : 16;
+}
+
+static void describe_gather(const struct decoded *d, const ZydisDecodedOperand *operand,
+			    struct binary_lanes *lanes)
+{
+	bool loads = operand->actions & ZYDIS_OPERAND_ACTION_MASK_READ;
+	/* gather register, memory[, mask]; scatter memory, register */
+	const ZydisDecodedOperand *data = loads ? &d->operand[0] : &d->operand[1];
+	unsigned bytes = vector_bytes(data->reg.value), largest;
+
+	lanes->index_size = index_size(d->is.mnemonic);
+	lanes->index = vector_number(operand->mem.index);
+	lanes->scale = operand->mem.scale;
+	lanes->element = operand->element_size / 8;
+	if (vector_bytes(operand->mem.index) > bytes)
+		bytes = vector_bytes(operand->mem.index);
+	largest = lanes->element > lanes->index_size ? lanes->element : lanes->index_size;
+	lanes->count = bytes / largest;
+	if (d->is.encoding == ZYDIS_INSTRUCTION_ENCODING_VEX) {
+		lanes->vector_mask = true;
+		lanes->mask = vector_number(d->operand[2].reg.value);
+	}
+}
+
+static bool describe_lanes(const struct decoded *d, const ZydisDecodedOperand *operand,
+			   struct binary_lanes *lanes)
+{
+	const ZydisDecodedInstruction *is = &d->is;
+	bool masked = is->encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX &&
+		      is->avx.mask.reg > ZYDIS_REGISTER_K0 && is->avx.mask.reg <= ZYDIS_REGISTER_K7;
+	unsigned element = vector_mask_element(is->mnemonic);
+
+	*lanes = (struct binary_lanes){ .mask = BINARY_NO_REGISTER };
+	if (masked)
+		lanes->mask = is->avx.mask.reg - ZYDIS_REGISTER_K0;
+	if (operand->mem.type == ZYDIS_MEMOP_TYPE_VSIB) {
+		describe_gather(d, operand, lanes);
+		return lanes->element && lanes->index_size;
+	}
+	if (element) {
+		lanes->vector_mask = true;
+		lanes->mask = vector_number(d->operand[1].reg.value);
+		lanes->element = element;
+		lanes->count = operand->size / 8 / element;
+	} else if (masked && !is->avx.broadcast.mode && operand->element_size) {
+		lanes->element = operand->element_size / 8;
+		lanes->count = operand->size / operand->element_size;
+		lanes->compressed = is_compressing(is->mnemonic);
+	}
+	return lanes->count && lanes->count <= 64;
+}
+
+static enum binary_kind state_kind(ZydisMnemonic mnemonic)
+{
+	switch (mnemonic) {
+	case ZYDIS_MNEMONIC_XSAVE:
+	case ZYDIS_MNEMONIC_XSAVE64:
+	case ZYDIS_MNEMONIC_XSAVEOPT:
+	case ZYDIS_MNEMONIC_XSAVEOPT64:
+	case ZYDIS_MNEMONIC_XRSTOR:
+	case ZYDIS_MNEMONIC_XRSTOR64:
+		return BINARY_STATE;
+	case ZYDIS_MNEMONIC_XSAVEC:
+	case ZYDIS_MNEMONIC_XSAVEC64:
+		return BINARY_COMPACT_STATE;
+	default:
+		return BINARY_ACCESS;
+	}
+}
+
+static bool has_bit_offset(const struct decoded *d)
+{
+	return (d->is.mnemonic == ZYDIS_MNEMONIC_BT || d->is.mnemonic == ZYDIS_MNEMONIC_BTS ||
+		d->is.mnemonic == ZYDIS_MNEMONIC_BTR || d->is.mnemonic == ZYDIS_MNEMONIC_BTC) &&
+	       d->operand[1].type == ZYDIS_OPERAND_TYPE_REGISTER;
+}
+
+static bool is_comparing(ZydisMnemonic mnemonic)
+{
+	switch (mnemonic) {
+	case ZYDIS_MNEMONIC_SCASB:
+	case ZYDIS_MNEMONIC_SCASW:
+	case ZYDIS_MNEMONIC_SCASD:
+	case ZYDIS_MNEMONIC_SCASQ:
+	case ZYDIS_MNEMONIC_CMPSB:
+	case ZYDIS_MNEMONIC_CMPSW:
+	case ZYDIS_MNEMONIC_CMPSD:
+	case ZYDIS_MNEMONIC_CMPSQ:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void describe_string(const ZydisDecodedInstruction *is, struct binary_site *site)
+{
+	bool compares = is_comparing(is->mnemonic);
+
+	if (is->meta.category != ZYDIS_CATEGORY_STRINGOP ||
+	    !(is->attributes &
+	      (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE)))
+		return;
+	site->kind = BINARY_STRING;
+	if (compares)
+		site->string = is->attributes & ZYDIS_ATTRIB_HAS_REPE ? BINARY_WHILE_EQUAL
+								      : BINARY_WHILE_DIFFERENT;
+}
+
 /* Fills in a site; false if the instruction is none. */
 static bool describe(const struct decoded *d, bool framed, struct binary_site *site)
 {
 	const ZydisDecodedInstruction *is = &d->is;
-	bool lost = false;
+	bool lost = false, whole;
+	struct binary_lanes lanes;
 
+	if (is->address_width != 64)
+		return false; /* the window is far above */
 	if (fence_kind(is->mnemonic)) {
 		site->kind = BINARY_FENCE;
 		site->descriptor = fence_kind(is->mnemonic);
@@ -201,6 +427,10 @@ static bool describe(const struct decoded *d, bool framed, struct binary_site *s
 		    operand->mem.type == ZYDIS_MEMOP_TYPE_AGEN || cannot_be_pm(operand, framed))
 			continue;
 		lost |= !add_operand(site, operand);
+		if (describe_lanes(d, operand, &lanes)) {
+			site->lanes = lanes;
+			site->kind = BINARY_LANES;
+		}
 	}
 	binary_counts.unknown += lost;
 	site->locked = is->attributes & ZYDIS_ATTRIB_HAS_LOCK ||
@@ -208,14 +438,15 @@ static bool describe(const struct decoded *d, bool framed, struct binary_site *s
 	if (!site->operands && !site->locked)
 		return false;
 	site->if_equal = is_compare_exchange(is->mnemonic);
-	site->kind = BINARY_ACCESS;
+	site->bit = has_bit_offset(d) ? any_register(d->operand[1].reg.value, &whole)
+				      : BINARY_NO_REGISTER;
+	if (site->kind == BINARY_ACCESS)
+		site->kind = state_kind(is->mnemonic);
 	if (flush_kind(is->mnemonic)) {
 		site->kind = BINARY_FLUSH;
 		site->descriptor = flush_kind(is->mnemonic);
-	} else if (is->meta.category == ZYDIS_CATEGORY_STRINGOP &&
-		   is->attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE |
-				     ZYDIS_ATTRIB_HAS_REPNE)) {
-		site->kind = BINARY_STRING;
+	} else {
+		describe_string(is, site);
 	}
 	if (is_streaming(is->mnemonic))
 		site->descriptor |= PERDURE_NONTEMPORAL;
@@ -236,6 +467,7 @@ static void note_branch(struct binary_instruction *instruction, const struct dec
 {
 	instruction->calls = d->is.meta.category == ZYDIS_CATEGORY_CALL ||
 			     d->is.meta.category == ZYDIS_CATEGORY_SYSCALL;
+	instruction->target |= d->is.mnemonic == ZYDIS_MNEMONIC_ENDBR64;
 	instruction->leaves = d->is.meta.category == ZYDIS_CATEGORY_UNCOND_BR ||
 			      d->is.meta.category == ZYDIS_CATEGORY_RET;
 }
@@ -341,29 +573,16 @@ bool binary_flags_are_dead(const struct binary_text *text, uint32_t number)
 			return false;
 		if (!d.is.cpu_flags)
 			continue;
-		written = d.is.cpu_flags->modified | d.is.cpu_flags->set_0 | d.is.cpu_flags->set_1 |
-			  d.is.cpu_flags->undefined;
+		/* A shift, or a string, of length 0 leaves them as they are. */
+		if (d.is.meta.category == ZYDIS_CATEGORY_SHIFT ||
+		    d.is.meta.category == ZYDIS_CATEGORY_ROTATE ||
+		    d.is.meta.category == ZYDIS_CATEGORY_STRINGOP)
+			continue;
+		written = d.is.cpu_flags->modified | d.is.cpu_flags->set_0 | d.is.cpu_flags->set_1;
 		if ((written & all) == all)
 			return true;
 	}
 	return false;
-}
-
-/* Any part of a general register as its number; BINARY_NO_REGISTER for others. */
-static uint8_t any_register(ZydisRegister r, bool *whole)
-{
-	static const uint8_t low[] = { 0, 1, 2, 3, 0,  1,  2,  3,  4,  5,
-				       6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
-
-	*whole = false;
-	if (r >= ZYDIS_REGISTER_AL && r <= ZYDIS_REGISTER_R15B)
-		return low[r - ZYDIS_REGISTER_AL]; /* al … bl, ah … bh, spl … */
-	if (r >= ZYDIS_REGISTER_AX && r <= ZYDIS_REGISTER_R15W)
-		return r - ZYDIS_REGISTER_AX;
-	*whole = true;
-	if (r >= ZYDIS_REGISTER_EAX && r <= ZYDIS_REGISTER_R15D)
-		return r - ZYDIS_REGISTER_EAX;
-	return register_number(r);
 }
 
 static void note_register(ZydisRegister r, bool reads, bool writes, bool always, uint32_t *read,

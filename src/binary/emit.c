@@ -131,15 +131,17 @@ static void put_address(struct code *code, unsigned to, const struct binary_oper
 	put_word(code, (uint32_t)o->displacement);
 }
 
-/* How a hit finds the stack. */
-enum stack { AS_IT_WAS, RCX_PUSHED, FLAGS_PUSHED };
-
 /* A jump to the island of a site, which comes behind the body. */
 struct fixup {
 	unsigned at; /* where the distance is; it is the last of its instruction */
 	bool short_distance;
 	unsigned site; /* of the group */
-	enum stack stack;
+	enum binary_stack stack;
+};
+
+/* Where it starts, where a store is made there, and where that ends; 0: there is none. */
+struct island {
+	unsigned start, copy, behind;
 };
 
 struct body {
@@ -150,19 +152,19 @@ struct body {
 	struct binary_moving moving[BINARY_GROUP];
 	unsigned copy[BINARY_GROUP], behind[BINARY_GROUP]; /* where each instruction is, and ends */
 	struct fixup fixup[2 * SITES_MAX];
-	unsigned island[2 * SITES_MAX]; /* of each */
+	struct island island[2 * SITES_MAX]; /* of each */
 	unsigned fixups;
 	bool far[2 * SITES_MAX]; /* the island is too far for a short jump */
 };
 
 static void note_fixup(struct body *body, unsigned at, bool is_short, unsigned site,
-		       enum stack stack)
+		       enum binary_stack stack)
 {
 	body->fixup[body->fixups++] = (struct fixup){ at, is_short, site, stack };
 }
 
 /* jrcxz to the island, by a long way round if need be */
-static void put_if_zero(struct body *body, unsigned site, enum stack stack)
+static void put_if_zero(struct body *body, unsigned site, enum binary_stack stack)
 {
 	struct code *code = &body->code;
 
@@ -190,12 +192,12 @@ static void ask_fast(struct body *body, unsigned site, const struct binary_opera
 	put_byte(code, 0xf8 | (to & 7));
 	put_byte(code, PERDURE_WINDOW_INDEX); /* cmp */
 	PUT(code, 0x0f, 0x84, 0, 0, 0, 0);    /* je */
-	note_fixup(body, code->size - 4, false, site, AS_IT_WAS);
+	note_fixup(body, code->size - 4, false, site, BINARY_AS_IT_WAS);
 }
 
 /* With rcx free, or on the stack below the red zone, and no flag changed. */
 static void ask_quietly(struct body *body, unsigned site, const struct binary_operand *o,
-			enum stack stack)
+			enum binary_stack stack)
 {
 	struct code *code = &body->code;
 
@@ -213,7 +215,7 @@ static void ask_with_flags(struct body *body, unsigned site, const struct binary
 	put_address(code, RCX, o);
 	PUT(code, 0x48, 0xc1, 0xe9, PERDURE_WINDOW_SHIFT, 0x48, 0x83, 0xf9, PERDURE_WINDOW_INDEX,
 	    0x0f, 0x84, 0, 0, 0, 0); /* shr; cmp; je */
-	note_fixup(body, code->size - 4, false, site, FLAGS_PUSHED);
+	note_fixup(body, code->size - 4, false, site, BINARY_FLAGS_PUSHED);
 }
 
 /* Has this thread something pending, or must others be let in? */
@@ -226,7 +228,7 @@ static void ask_thread(struct body *body, unsigned site)
 	PUT(code, 0x64, 0x0f, 0xb7, 0x0c, 0x25); /* movzwl %fs:…, %ecx */
 	put_word(code, (uint32_t)offset);
 	PUT(code, 0xe3, 0x05, 0xe9, 0, 0, 0, 0); /* jrcxz over; jmp */
-	note_fixup(body, code->size - 4, false, site, has_bmi2() ? RCX_PUSHED : FLAGS_PUSHED);
+	note_fixup(body, code->size - 4, false, site, has_bmi2() ? BINARY_RCX_PUSHED : BINARY_FLAGS_PUSHED);
 }
 
 static void put_hit(struct code *code, uint32_t number)
@@ -255,7 +257,7 @@ static bool ask_cheaply(struct body *body, unsigned i, const struct binary_site 
 	if (!(dead >> RCX & 1) || !has_bmi2())
 		return false;
 	for (unsigned k = 0; k < site->operands; k++)
-		ask_quietly(body, i, &site->operand[k], AS_IT_WAS);
+		ask_quietly(body, i, &site->operand[k], BINARY_AS_IT_WAS);
 	return true;
 }
 
@@ -288,7 +290,7 @@ static void ask(struct body *body, unsigned i)
 				put(code, reload_above, sizeof(reload_above));
 		}
 		if (has_bmi2())
-			ask_quietly(body, i, &site->operand[k], RCX_PUSHED);
+			ask_quietly(body, i, &site->operand[k], BINARY_RCX_PUSHED);
 		else
 			ask_with_flags(body, i, &site->operand[k]);
 	}
@@ -308,25 +310,28 @@ static bool stores(const struct binary_site *site)
 	return any && site->kind != BINARY_FLUSH;
 }
 
-static void put_island(struct body *body, const struct fixup *fixup)
+static void put_island(struct body *body, const struct fixup *fixup, struct island *island)
 {
 	const struct binary_instruction *instruction = &body->text->list[body->first + fixup->site];
 	const uint8_t *bytes = body->text->code + instruction->offset;
 	struct code *code = &body->code;
 	uintptr_t start = (uintptr_t)code->bytes;
 
-	if (fixup->stack == AS_IT_WAS)
+	*island = (struct island){ .start = code->size };
+	if (fixup->stack == BINARY_AS_IT_WAS)
 		PUT(code, 0x48, 0x8d, 0x64, 0x24, 0x80);
-	if (fixup->stack == FLAGS_PUSHED)
+	if (fixup->stack == BINARY_FLAGS_PUSHED)
 		PUT(code, 0x9d);
-	if (fixup->stack != AS_IT_WAS)
+	if (fixup->stack != BINARY_AS_IT_WAS)
 		PUT(code, 0x59);
 	put_hit(code, instruction->site);
 	if (!stores(&binary_sites[instruction->site])) {
 		put_jump(code, start + body->copy[fixup->site]);
 		return;
 	}
+	island->copy = code->size;
 	put_moved(code, bytes, instruction->length, &body->moving[fixup->site], 0);
+	island->behind = code->size;
 	PUT(code, 0x48, 0x8d, 0x64, 0x24, 0x80);
 	put_hit(code, instruction->site | BINARY_AFTER);
 	put_jump(code, start + body->behind[fixup->site]);
@@ -353,8 +358,7 @@ static bool put_islands(struct body *body)
 			body->far[i] = true;
 			near = false;
 		}
-		body->island[i] = code->size;
-		put_island(body, fixup);
+		put_island(body, fixup, &body->island[i]);
 	}
 	return near;
 }
@@ -364,33 +368,124 @@ static bool put_islands(struct body *body)
 /* From this address on it is this instruction; in no order. */
 struct piece {
 	uintptr_t at, original;
+	enum binary_stack stack; /* there */
+	bool copy;               /* of the instruction itself: what follows are the program's bytes */
 };
 static struct piece *pieces;
 static size_t piece_count;
 enum { PIECES = 1 << 24 };
 
-static void note_piece(const struct body *body, unsigned at, unsigned number)
+static void note_piece(const struct body *body, unsigned at, unsigned number, bool behind, bool copy,
+		       enum binary_stack stack)
 {
 	const struct binary_text *text = body->text;
+	const struct binary_instruction *instruction = &text->list[body->first + number];
 
 	if (!pieces)
 		pieces = binary_room(PIECES * sizeof(*pieces));
 	if (pieces && piece_count < PIECES)
 		pieces[piece_count++] =
 			(struct piece){ (uintptr_t)body->code.bytes + at,
-					text->start + text->list[body->first + number].offset };
+					text->start + instruction->offset +
+						(behind ? instruction->length : 0),
+					stack, copy };
 }
 
-uintptr_t binary_original(uintptr_t address)
+static const struct piece *find_piece(uintptr_t address)
 {
 	const struct piece *best = NULL;
 
 	if (!binary_is_copy(address))
-		return address;
+		return NULL;
 	for (size_t i = 0; i < piece_count; i++)
-		if (pieces[i].at <= address && (!best || pieces[i].at > best->at))
+		if (pieces[i].at <= address && (!best || pieces[i].at >= best->at))
 			best = &pieces[i];
-	return best ? best->original : address;
+	return best;
+}
+
+uintptr_t binary_original(uintptr_t address)
+{
+	const struct piece *piece = find_piece(address);
+
+	return piece ? piece->original : address;
+}
+
+/* What the code that is written here does to the stack. */
+static enum binary_stack after_step(const uint8_t *code, enum binary_stack stack)
+{
+	static const uint8_t lower[] = { 0x48, 0x8d, 0x64, 0x24, 0x80 };
+	static const uint8_t make_room[] = { 0x48, 0x8d, 0x64, 0x24, 0xf8 };
+	static const uint8_t raise[] = { 0x48, 0x8d, 0xa4, 0x24 };
+
+	if (memcmp(code, lower, sizeof(lower)) == 0)
+		return BINARY_LOWERED;
+	if (memcmp(code, make_room, sizeof(make_room)) == 0)
+		return BINARY_RETURN_PUSHED;
+	if (memcmp(code, raise, sizeof(raise)) == 0)
+		return BINARY_AS_IT_WAS;
+	switch (*code) {
+	case 0x51:
+		return BINARY_RCX_PUSHED;
+	case 0x9c:
+		return BINARY_FLAGS_PUSHED;
+	case 0x9d:
+		return BINARY_RCX_PUSHED;
+	case 0x59:
+		return BINARY_LOWERED;
+	case 0x68:
+		return BINARY_SITE_PUSHED;
+	default:
+		return stack;
+	}
+}
+
+bool binary_look_up(uintptr_t address, uintptr_t *original, enum binary_stack *stack)
+{
+	const struct piece *piece = find_piece(address);
+	unsigned length;
+
+	if (!piece)
+		return false;
+	*original = piece->original;
+	*stack = piece->stack;
+	for (uintptr_t at = piece->at; !piece->copy && at < address; at += length) {
+		length = binary_length(at);
+		if (!length)
+			break;
+		*stack = after_step((const uint8_t *)at, *stack);
+	}
+	return true;
+}
+
+void binary_discard(uintptr_t body)
+{
+	while (piece_count && pieces[piece_count - 1].at >= body &&
+	       pieces[piece_count - 1].at - body < BODY_MAX)
+		piece_count--;
+	binary_give_back((uint8_t *)body);
+}
+
+/* Where each part is, for those who are stopped in it. */
+static void note_pieces(const struct body *body)
+{
+	for (unsigned i = 0; i < body->count; i++) {
+		bool moved_call = body->moving[i].how == BINARY_CALL;
+
+		note_piece(body, i ? body->behind[i - 1] : 0, i, false, false, BINARY_AS_IT_WAS);
+		note_piece(body, body->copy[i], i, false, !moved_call, BINARY_AS_IT_WAS);
+	}
+	note_piece(body, body->behind[body->count - 1], body->count - 1, true, true,
+		   BINARY_AS_IT_WAS);
+	for (unsigned i = 0; i < body->fixups; i++) {
+		const struct island *island = &body->island[i];
+		unsigned site = body->fixup[i].site;
+
+		note_piece(body, island->start, site, false, false, body->fixup[i].stack);
+		if (!island->copy)
+			continue;
+		note_piece(body, island->copy, site, false, true, BINARY_AS_IT_WAS);
+		note_piece(body, island->behind, site, true, false, BINARY_AS_IT_WAS);
+	}
 }
 
 /* ---- all of it ---- */
@@ -422,7 +517,6 @@ uintptr_t binary_emit(const struct binary_text *text, uint32_t first, unsigned c
 		      uintptr_t inner[BINARY_GROUP])
 {
 	struct body body = { .text = text, .first = first, .count = count };
-	unsigned starts[BINARY_GROUP];
 
 	body.code.bytes = binary_allocate(text->start + text->list[first].offset, BODY_MAX);
 	if (!body.code.bytes)
@@ -437,13 +531,9 @@ uintptr_t binary_emit(const struct binary_text *text, uint32_t first, unsigned c
 		return 0;
 	}
 	binary_give_back(body.code.bytes + body.code.size);
-	for (unsigned i = 0; i < body.fixups; i++)
-		note_piece(&body, body.island[i], body.fixup[i].site);
+	note_pieces(&body);
 	/* Who jumps to an instruction in the middle wants its question, too. */
-	for (unsigned i = 0; i < count; i++) {
-		starts[i] = i ? body.behind[i - 1] : 0;
-		inner[i] = (uintptr_t)body.code.bytes + starts[i];
-		note_piece(&body, starts[i], i);
-	}
+	for (unsigned i = 0; i < count; i++)
+		inner[i] = (uintptr_t)body.code.bytes + (i ? body.behind[i - 1] : 0);
 	return (uintptr_t)body.code.bytes;
 }

@@ -69,6 +69,7 @@ binary_entry:
 1:	xsave64	(%rsp)
 2:
 	movq	%rbx, %rdi
+	movq	%rsp, %rsi
 	call	binary_hit
 	movl	binary_state_mask(%rip), %eax
 	xorl	%edx, %edx

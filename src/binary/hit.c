@@ -2,9 +2,13 @@
 /* What patched code does to PM, told to the hooks. */
 #include <cpuid.h>
 #include <errno.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #include "binary/binary.h"
 #include "fibers/fibers.h"
+#include "runtime/execution.h"
 #include "runtime/hooks.h"
 
 uint64_t binary_state_mask;
@@ -49,6 +53,58 @@ static uint64_t address_of(const struct binary_registers *r, const struct binary
 	return address;
 }
 
+static int64_t bit_offset(const struct binary_registers *r, unsigned number, uint64_t size)
+{
+	uint64_t value = register_value(r, number);
+
+	return size == 8 ? (int64_t)value : size == 4 ? (int32_t)value : (int16_t)value;
+}
+
+/* The kernel knows whether they are there. */
+static bool read_both(const void *one, const void *other, unsigned size,
+		      unsigned char element[2][8])
+{
+	struct iovec to[2] = { { element[0], size }, { element[1], size } };
+	struct iovec from[2] = { { (void *)one, size }, { (void *)other, size } };
+
+	return syscall(SYS_process_vm_readv, getpid(), to, 2, from, 2, 0) == 2 * (long)size;
+}
+
+/* How many elements a comparison looks at. */
+static uint64_t compared(const struct binary_registers *r, const struct binary_site *site)
+{
+	enum { DOWN = 1 << 10, RSI = 6 };
+	unsigned size = site->operand[0].size;
+	int64_t step = r->flags & DOWN ? -(int64_t)size : size;
+	const unsigned char *left = (const unsigned char *)r->rdi, *right = NULL;
+	bool wanted = site->string == BINARY_WHILE_EQUAL;
+	unsigned char element[2][8];
+	uint64_t done = 0;
+
+	for (unsigned i = 0; i < site->operands; i++)
+		if (site->operand[i].base == RSI)
+			right = (const unsigned char *)r->rsi;
+	while (done < r->rcx) {
+		const unsigned char *one = left + (int64_t)done * step;
+		const unsigned char *other =
+			right ? right + (int64_t)done * step : (const unsigned char *)&r->rax;
+		bool same = true;
+
+		if (runtime_recovers) { /* there is nothing to compare before it has been read */
+			event_load(one, size, &r->frame);
+			event_load(other, size, &r->frame);
+		}
+		if (!read_both(one, other, size, element))
+			return done;
+		for (unsigned i = 0; i < size; i++)
+			same &= element[0][i] == element[1][i];
+		done++;
+		if (same != wanted)
+			break;
+	}
+	return done;
+}
+
 /* A range, and where it starts: string instructions may go down. */
 static uint64_t range_of(const struct binary_registers *r, const struct binary_site *site,
 			 const struct binary_operand *o, uint64_t *start)
@@ -57,10 +113,12 @@ static uint64_t range_of(const struct binary_registers *r, const struct binary_s
 	uint64_t size = o->size;
 
 	*start = address_of(r, o);
+	if (site->bit != BINARY_NO_REGISTER) /* the offset of a bit may lead far away */
+		*start += (bit_offset(r, site->bit, size) >> 3) & -(int64_t)size;
 	if (site->kind != BINARY_STRING)
 		return size;
-	size *= r->rcx;
-	if (r->flags & DOWN && r->rcx)
+	size *= site->string ? compared(r, site) : r->rcx;
+	if (r->flags & DOWN && size)
 		*start -= size - o->size;
 	return size;
 }
@@ -89,6 +147,57 @@ static bool stores_to_pm(const struct binary_registers *r, const struct binary_s
 	       in_window((void *)address_of(r, &site->operand[0]));
 }
 
+/* ---- parts ---- */
+
+/* What an instruction will have stored, of the last one that stores parts. */
+static __thread struct binary_parts stored_parts __attribute__((tls_model("initial-exec")));
+
+static void list_parts(const struct binary_registers *r, const struct binary_site *site,
+		       const unsigned char *state, struct binary_parts *parts)
+{
+	uint64_t address = address_of(r, &site->operand[0]);
+
+	if (site->kind == BINARY_LANES)
+		binary_list_lanes(&site->lanes, address, state, parts);
+	else
+		binary_list_state(address, r->rdx << 32 | (uint32_t)r->rax,
+				  site->kind == BINARY_COMPACT_STATE, parts);
+}
+
+static bool has_parts(const struct binary_site *site)
+{
+	return site->kind == BINARY_LANES || site->kind == BINARY_STATE ||
+	       site->kind == BINARY_COMPACT_STATE;
+}
+
+static void before_parts(struct binary_registers *r, const struct binary_site *site,
+			 const unsigned char *state)
+{
+	struct binary_parts parts;
+
+	list_parts(r, site, state, &parts);
+	if (site->operand[0].actions & BINARY_STORES) {
+		stored_parts = parts;
+		return;
+	}
+	for (unsigned i = 0; i < parts.count; i++)
+		event_load((const void *)parts.part[i].address, parts.part[i].size, &r->frame);
+}
+
+static void after_parts(struct binary_registers *r, const struct binary_site *site)
+{
+	for (unsigned i = 0; i < stored_parts.count; i++) {
+		struct binary_part *part = &stored_parts.part[i];
+
+		if (in_window((void *)part->address) && part->size)
+			event_write((void *)part->address, part->size,
+				    site->descriptor | PERDURE_BULK, &r->frame);
+	}
+	stored_parts.count = 0;
+}
+
+/* ---- accesses ---- */
+
 static void before_access(struct binary_registers *r, const struct binary_site *site)
 {
 	bool stores = false;
@@ -105,6 +214,10 @@ static void before_access(struct binary_registers *r, const struct binary_site *
 		const struct binary_operand *o = &site->operand[i];
 		uint64_t start, size = range_of(r, site, o, &start);
 		bool pm = in_window((void *)start) && size;
+
+		/* What is not there is touched by the instruction itself, not by its hook. */
+		if (pm)
+			pm = (size = window_mapped(start, size));
 
 		if (nested < NESTED)
 			writing[nested][i].size = 0;
@@ -135,16 +248,25 @@ static void after_access(struct binary_registers *r, const struct binary_site *s
 				       &r->frame);
 }
 
-HIDDEN void binary_hit(struct binary_registers *r);
+__thread struct binary_registers *binary_hit_registers
+	__attribute__((tls_model("initial-exec")));
 
-void binary_hit(struct binary_registers *r)
+HIDDEN void binary_hit(struct binary_registers *r, const unsigned char *state);
+
+void binary_hit(struct binary_registers *r, const unsigned char *state)
 {
 	const struct binary_site *site = &binary_sites[r->site & ~(uint64_t)BINARY_AFTER];
+	struct binary_registers *outer = binary_hit_registers;
 	int saved_errno = errno;
 
+	binary_hit_registers = r;
 	r->frame.caller = (void *)r->rbp;
 	r->frame.return_address = site->address + site->length;
-	if (r->site & BINARY_AFTER) {
+	if (has_parts(site) && r->site & BINARY_AFTER) {
+		after_parts(r, site);
+	} else if (has_parts(site)) {
+		before_parts(r, site, state);
+	} else if (r->site & BINARY_AFTER) {
 		after_access(r, site);
 	} else if (site->kind == BINARY_FENCE) {
 		__perdure_inline.stored = 1; /* nobody has watched ordinary memory */
@@ -158,5 +280,8 @@ void binary_hit(struct binary_registers *r)
 	} else {
 		before_access(r, site);
 	}
+	if (!outer)
+		binary_deliver();
+	binary_hit_registers = outer;
 	errno = saved_errno;
 }

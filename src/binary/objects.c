@@ -33,8 +33,6 @@ bool binary_is_patched(uintptr_t address)
 
 /* ---- jumps that nobody knew of ---- */
 
-static struct sigaction before_trap, before_illegal;
-
 bool binary_redirect(int number, void *context)
 {
 	greg_t *pc = &((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
@@ -45,30 +43,6 @@ bool binary_redirect(int number, void *context)
 	*pc = (greg_t)now;
 	__atomic_fetch_add(&runtime_session->redirected, 1, __ATOMIC_RELAXED);
 	return true;
-}
-
-static void redirect(int number, siginfo_t *info, void *context)
-{
-	const struct sigaction *before = number == SIGTRAP ? &before_trap : &before_illegal;
-
-	if (binary_redirect(number, context)) {
-		return;
-	} else if (before->sa_flags & SA_SIGINFO && before->sa_sigaction) {
-		before->sa_sigaction(number, info, context);
-	} else {
-		REAL(sigaction)(number, before, NULL); /* it happens again, without us */
-		if (number == SIGTRAP)
-			syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), number);
-	}
-}
-
-static void catch_traps(void)
-{
-	struct sigaction ours = { .sa_sigaction = redirect,
-				  .sa_flags = SA_SIGINFO | SA_NODEFER | SA_RESTART };
-
-	REAL(sigaction)(SIGTRAP, &ours, &before_trap);
-	REAL(sigaction)(SIGILL, &ours, &before_illegal);
 }
 
 /* ---- one object ---- */
@@ -320,7 +294,7 @@ void binary_start(void)
 		return;
 	}
 	binary_entry_start();
-	catch_traps();
+	binary_signals_start();
 	started = true;
 	dl_iterate_phdr(consider, NULL);
 }

@@ -193,7 +193,7 @@ static bool patch_group(struct binary_text *text, uint32_t first, unsigned least
 		return false;
 	jump = count == 1 ? body : binary_place_jump(next, wanted, body);
 	if (!jump) {
-		binary_give_back((uint8_t *)body);
+		binary_discard(body);
 		return false;
 	}
 	memset(bytes, 0xcc, sizeof(bytes));
@@ -257,7 +257,7 @@ static bool patch_punned(struct binary_text *text, uint32_t number)
 		return true;
 	}
 	if (body)
-		binary_give_back((uint8_t *)body);
+		binary_discard(body);
 	return false;
 }
 

@@ -4,6 +4,7 @@
  * A signal for the process arrives as soon as a fiber runs that does not block it, or when all
  * wait.
  */
+#include "binary/binary.h"
 #include "fibers/fibers.h"
 
 #include <errno.h>
@@ -53,7 +54,7 @@ void signals_idle(void)
 
 PUBLIC int pthread_sigmask(int how, const sigset_t *restrict set, sigset_t *restrict old)
 {
-	int result = REAL(pthread_sigmask)(how, set, old);
+	int result = binary_set_mask(how, set, old);
 
 	if (fibers_on && set)
 		note_mask();
@@ -62,11 +63,11 @@ PUBLIC int pthread_sigmask(int how, const sigset_t *restrict set, sigset_t *rest
 
 PUBLIC int sigprocmask(int how, const sigset_t *restrict set, sigset_t *restrict old)
 {
-	int result = REAL(sigprocmask)(how, set, old);
+	int error = pthread_sigmask(how, set, old);
 
-	if (fibers_on && set)
-		note_mask();
-	return result;
+	if (error)
+		errno = error;
+	return error ? -1 : 0;
 }
 
 /* ---- one thread to another ---- */

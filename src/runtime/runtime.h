@@ -272,6 +272,9 @@ static inline bool window_has(const void *p, uint64_t size)
 	return (uintptr_t)p >= low && (uintptr_t)p < high && size <= high - (uintptr_t)p;
 }
 
+/* How much of it is mapped, from the start on. */
+HIDDEN uint64_t window_mapped(uint64_t start, uint64_t size);
+
 /* Fork: the child has all mappings of the parent. The session's lock is held. */
 HIDDEN void window_copy_ranges(uint32_t from_image, uint32_t to_image);
 /* A process that is gone without having said so: judges what it left. */

@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "binary/binary.h"
 #include "fibers/fibers.h"
 #include "model/spin.h"
 #include "runtime/execution.h"
@@ -148,6 +149,7 @@ void thread_abandon(void)
 {
 	struct thread *thread = &runtime_thread;
 
+	binary_abandon();
 	if (!thread->busy || !runtime_session || !thread->shared)
 		return;
 	runtime_session->skipped++; /* what the hook was about is lost */

@@ -18,6 +18,7 @@
 
 #include "model/spin.h"
 #include "fibers/fibers.h"
+#include "heap/heap.h"
 #include "runtime/execution.h"
 #include "runtime/hooks.h"
 
@@ -45,6 +46,23 @@ static bool is_ours(const struct session_range *range)
 static bool overlaps(const struct session_range *range, uint64_t start, uint64_t end)
 {
 	return range->file && range->start < end && start < range->end;
+}
+
+uint64_t window_mapped(uint64_t start, uint64_t size)
+{
+	const struct session *session = runtime_session;
+	uint64_t end = start, before;
+
+	if (window_has((void *)start, size))
+		return size;
+	do {
+		before = end;
+		for (uint32_t i = 0; i < session->ranges; i++)
+			if (is_ours(&session->range[i]) && session->range[i].start <= end &&
+			    session->range[i].end > end)
+				end = session->range[i].end;
+	} while (end > before && end - start < size);
+	return end - start < size && start < HEAP_BASE ? end - start : size;
 }
 
 static struct session_range *range_new(struct session *session)

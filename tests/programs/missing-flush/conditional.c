@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* merged: the two stores become one */
 /* Only one of two branches forgets the flush: the line must be the right one. */
 #include "../pm.h"
 

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Signals that arrive in moved code, or while a hit is told. The program's handlers see registers as
+ * if the code were where it was; a signal from outside that comes during a hit waits until that is
+ * over. And traps: the program's handlers for them are called for all but our own, which must not be
+ * blocked.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "binary/binary.h"
+#include "runtime/execution.h"
+
+enum { SIGNALS = 65, WAITING = 8 };
+
+/* What the program wants, by signal. */
+static struct sigaction wanted[SIGNALS];
+static bool on;
+
+static bool is_trap(int number)
+{
+	return number == SIGTRAP || number == SIGILL;
+}
+
+/* ---- signals that wait ---- */
+
+static __thread struct {
+	unsigned count;
+	bool delivering;
+	siginfo_t info[WAITING];
+} waiting __attribute__((tls_model("initial-exec")));
+
+/* Not by an instruction of the thread itself. */
+static bool is_from_outside(int number, const siginfo_t *info)
+{
+	switch (number) {
+	case SIGSEGV:
+	case SIGBUS:
+	case SIGFPE:
+	case SIGILL:
+	case SIGTRAP:
+		return info->si_code <= 0;
+	default:
+		return true;
+	}
+}
+
+static bool has_to_wait(int number, const siginfo_t *info)
+{
+	if (!binary_hit_registers || waiting.delivering || !is_from_outside(number, info) ||
+	    waiting.count == WAITING)
+		return false;
+	waiting.info[waiting.count++] = *info;
+	return true;
+}
+
+void binary_deliver(void)
+{
+	if (!waiting.count)
+		return;
+	waiting.delivering = true;
+	while (waiting.count) {
+		siginfo_t info = waiting.info[0];
+
+		memmove(waiting.info, waiting.info + 1, --waiting.count * sizeof(info));
+		if (info.si_code > 0 || syscall(SYS_rt_tgsigqueueinfo, getpid(), syscall(SYS_gettid),
+						info.si_signo, &info) < 0)
+			syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), info.si_signo);
+	}
+	waiting.delivering = false;
+}
+
+void binary_abandon(void)
+{
+	binary_hit_registers = NULL;
+	waiting.delivering = false;
+}
+
+/* ---- registers as the program would have them ---- */
+
+/* What was changed, to be changed back. */
+struct shown {
+	bool changed;
+	greg_t rip, rsp, rcx, flags;
+	greg_t shown_rip, shown_rsp, shown_rcx, shown_flags;
+};
+
+static void show_hit(const struct binary_registers *r, greg_t *g)
+{
+	const struct binary_site *site = &binary_sites[r->site & ~(uint64_t)BINARY_AFTER];
+	const uint64_t value[] = { r->r8,  r->r9,  r->r10, r->r11, r->r12, r->r13, r->r14, r->r15,
+				   r->rdi, r->rsi, r->rbp, r->rbx, r->rdx, r->rax, r->rcx };
+
+	for (unsigned i = 0; i < sizeof(value) / sizeof(*value); i++)
+		g[REG_R8 + i] = (greg_t)value[i];
+	g[REG_RSP] = (greg_t)((uintptr_t)(r + 1) + BINARY_RED_ZONE);
+	g[REG_RIP] = (greg_t)(site->address + (r->site & BINARY_AFTER ? site->length : 0));
+	g[REG_EFL] = (greg_t)r->flags;
+}
+
+static void raise_stack(greg_t *g, enum binary_stack stack)
+{
+	const greg_t *top = (const greg_t *)g[REG_RSP];
+
+	switch (stack) {
+	case BINARY_AS_IT_WAS:
+		return;
+	case BINARY_RETURN_PUSHED:
+		g[REG_RSP] += 8;
+		return;
+	case BINARY_FLAGS_PUSHED:
+		g[REG_EFL] = top[0];
+		g[REG_RCX] = top[1];
+		g[REG_RSP] += 16;
+		break;
+	case BINARY_RCX_PUSHED:
+		g[REG_RCX] = top[0];
+		g[REG_RSP] += 8;
+		break;
+	case BINARY_SITE_PUSHED:
+		g[REG_RSP] += 8;
+		break;
+	case BINARY_LOWERED:
+		break;
+	}
+	g[REG_RSP] += BINARY_RED_ZONE;
+}
+
+static void keep(struct shown *view, const greg_t *g, bool shown)
+{
+	if (shown) {
+		view->shown_rip = g[REG_RIP];
+		view->shown_rsp = g[REG_RSP];
+		view->shown_rcx = g[REG_RCX];
+		view->shown_flags = g[REG_EFL];
+	} else {
+		view->rip = g[REG_RIP];
+		view->rsp = g[REG_RSP];
+		view->rcx = g[REG_RCX];
+		view->flags = g[REG_EFL];
+	}
+}
+
+static void show(struct shown *view, greg_t *g)
+{
+	enum binary_stack stack;
+	uintptr_t original;
+
+	if (!binary_look_up((uintptr_t)g[REG_RIP], &original, &stack))
+		return;
+	keep(view, g, false);
+	raise_stack(g, stack);
+	g[REG_RIP] = (greg_t)original;
+	keep(view, g, true);
+	view->changed = true;
+}
+
+/* A handler that has left everything where it was goes on where it was stopped. */
+static void hide(const struct shown *view, greg_t *g)
+{
+	if (!view->changed)
+		return;
+	if (g[REG_RIP] != view->shown_rip || g[REG_RSP] != view->shown_rsp) {
+		thread_abandon();
+		return;
+	}
+	g[REG_RIP] = view->rip;
+	g[REG_RSP] = view->rsp;
+	if (g[REG_RCX] == view->shown_rcx)
+		g[REG_RCX] = view->rcx;
+	if (g[REG_EFL] == view->shown_flags)
+		g[REG_EFL] = view->flags;
+}
+
+/* ---- handlers ---- */
+
+static void call(const struct sigaction *action, int number, siginfo_t *info, void *context)
+{
+	if (action->sa_flags & SA_SIGINFO)
+		action->sa_sigaction(number, info, context);
+	else
+		action->sa_handler(number);
+}
+
+/* Nobody handles it: it happens again, without us. */
+static void happen_again(int number, const siginfo_t *info, const struct sigaction *action)
+{
+	if (action->sa_handler == SIG_IGN && is_from_outside(number, info))
+		return;
+	REAL(sigaction)(number, &(struct sigaction){ .sa_handler = SIG_DFL }, NULL);
+	if (number == SIGTRAP || is_from_outside(number, info))
+		syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), number);
+}
+
+static void handle(int number, siginfo_t *info, void *context)
+{
+	greg_t *g = ((ucontext_t *)context)->uc_mcontext.gregs;
+	struct sigaction action;
+	struct shown view = { .changed = false };
+
+	if ((is_trap(number) && binary_redirect(number, context)) || has_to_wait(number, info))
+		return;
+	action = wanted[number];
+	if (action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN) {
+		happen_again(number, info, &action);
+		return;
+	}
+	if (action.sa_flags & (int)SA_RESETHAND)
+		wanted[number].sa_handler = SIG_DFL;
+	if (waiting.delivering && binary_hit_registers) {
+		ucontext_t shown = *(ucontext_t *)context;
+
+		show_hit(binary_hit_registers, shown.uc_mcontext.gregs);
+		call(&action, number, info, &shown);
+		return;
+	}
+	show(&view, g);
+	call(&action, number, info, context);
+	hide(&view, g);
+}
+
+static int install(int number, const struct sigaction *action)
+{
+	struct sigaction ours = *action;
+
+	if (is_trap(number))
+		ours.sa_flags &= ~(int)SA_RESETHAND; /* we stay */
+	else if (action->sa_handler == SIG_DFL || action->sa_handler == SIG_IGN)
+		return REAL(sigaction)(number, action, NULL);
+	ours.sa_sigaction = handle;
+	ours.sa_flags |= SA_SIGINFO;
+	if (is_trap(number))
+		ours.sa_flags |= SA_NODEFER;
+	sigdelset(&ours.sa_mask, SIGTRAP);
+	sigdelset(&ours.sa_mask, SIGILL);
+	return REAL(sigaction)(number, &ours, NULL);
+}
+
+void binary_signals_start(void)
+{
+	for (int i = 1; i < SIGNALS; i++)
+		REAL(sigaction)(i, NULL, &wanted[i]);
+	on = true;
+	install(SIGTRAP, &wanted[SIGTRAP]);
+	install(SIGILL, &wanted[SIGILL]);
+}
+
+PUBLIC int sigaction(int number, const struct sigaction *restrict action,
+		     struct sigaction *restrict old)
+{
+	struct sigaction before;
+
+	if (!on || number <= 0 || number >= SIGNALS)
+		return REAL(sigaction)(number, action, old);
+	before = wanted[number];
+	if (action) {
+		struct sigaction copy = *action;
+		int result;
+
+		wanted[number] = copy; /* first: it may come at once */
+		result = install(number, &copy);
+		if (result < 0) {
+			wanted[number] = before;
+			return result;
+		}
+	}
+	if (old)
+		*old = before;
+	return 0;
+}
+
+static sighandler_t set_handler(int number, sighandler_t handler, int flags)
+{
+	struct sigaction action = { .sa_handler = handler, .sa_flags = flags }, old;
+
+	if (!(flags & (int)SA_NODEFER) && number > 0 && number < SIGNALS)
+		sigaddset(&action.sa_mask, number);
+	return handler == SIG_ERR || sigaction(number, &action, &old) < 0 ? SIG_ERR
+									  : old.sa_handler;
+}
+
+PUBLIC sighandler_t signal(int number, sighandler_t handler)
+{
+	return set_handler(number, handler, SA_RESTART);
+}
+
+PUBLIC sighandler_t bsd_signal(int number, sighandler_t handler);
+
+PUBLIC sighandler_t bsd_signal(int number, sighandler_t handler)
+{
+	return set_handler(number, handler, SA_RESTART);
+}
+
+PUBLIC sighandler_t __sysv_signal(int number, sighandler_t handler);
+
+PUBLIC sighandler_t __sysv_signal(int number, sighandler_t handler)
+{
+	return set_handler(number, handler, (int)(SA_RESETHAND | SA_NODEFER | SA_INTERRUPT));
+}
+
+PUBLIC sighandler_t sysv_signal(int number, sighandler_t handler)
+{
+	return set_handler(number, handler, (int)(SA_RESETHAND | SA_NODEFER | SA_INTERRUPT));
+}
+
+/* ---- masks ---- */
+
+/* Which traps the program thinks are blocked: bit 0 for SIGTRAP, bit 1 for SIGILL. */
+static __thread unsigned blocked __attribute__((tls_model("initial-exec")));
+
+int binary_set_mask(int how, const sigset_t *set, sigset_t *old)
+{
+	unsigned traps = 0, before = blocked;
+	sigset_t copy;
+	int result;
+
+	if (!on)
+		return REAL(pthread_sigmask)(how, set, old);
+	if (set) {
+		copy = *set;
+		traps = (unsigned)(sigismember(&copy, SIGTRAP) | sigismember(&copy, SIGILL) << 1);
+		if (how != SIG_UNBLOCK) {
+			sigdelset(&copy, SIGTRAP);
+			sigdelset(&copy, SIGILL);
+		}
+	}
+	result = REAL(pthread_sigmask)(how, set ? &copy : NULL, old);
+	if (result)
+		return result;
+	if (set)
+		blocked = how == SIG_BLOCK     ? before | traps
+			  : how == SIG_UNBLOCK ? before & ~traps
+					       : traps;
+	if (old && before & 1)
+		sigaddset(old, SIGTRAP);
+	if (old && before & 2)
+		sigaddset(old, SIGILL);
+	return 0;
+}
