@@ -61,13 +61,17 @@ struct binary_site {
 	uintptr_t address;
 	uint8_t length, kind, operands;
 	uint8_t bit; /* bt and its like: the register that says which bit; or BINARY_NO_REGISTER */
-	uint8_t string;   /* enum binary_string */
+	uint8_t string; /* enum binary_string */
+	uint8_t source; /* of a mov to memory: a register, BINARY_HIGH | one, BINARY_IMMEDIATE */
+	int32_t immediate;
 	bool locked;         /* a fence, wherever the operand is */
 	bool if_equal;       /* stores only if the zero flag says so afterwards */
 	uint32_t descriptor; /* of event.h: flags, or the kind of a flush or fence */
 	struct binary_operand operand[BINARY_OPERANDS];
 	struct binary_lanes lanes;
 };
+
+enum { BINARY_HIGH = 32, BINARY_IMMEDIATE = 64 };
 
 /* String instructions that may end early. */
 enum binary_string { BINARY_ALL, BINARY_WHILE_EQUAL, BINARY_WHILE_DIFFERENT };
@@ -169,6 +173,8 @@ HIDDEN void binary_release(void *memory, size_t size);
 /* Room for code within reach of `near`, to be given back in reverse order; 0 if there is none. */
 HIDDEN uint8_t *binary_allocate(uintptr_t near, size_t size);
 HIDDEN bool binary_is_copy(uintptr_t address);
+/* Is it the jump to the entry? */
+HIDDEN bool binary_is_way_in(uintptr_t address);
 /* From this address on. */
 HIDDEN void binary_give_back(uint8_t *code);
 /* Where a jump of the code that ends at `code` finds the entry for hits. */
@@ -202,7 +208,11 @@ struct binary_registers {
 #define BINARY_AFTER (1u << 30) /* with the number of a site: it has been executed */
 enum { BINARY_RED_ZONE = 128 };
 
+/* Up to `saved` registers are pushed; rbx has them from there to `restores`, where they are popped. */
 HIDDEN void binary_entry(void);
+HIDDEN void binary_entry_saved(void);
+HIDDEN void binary_entry_restores(void);
+HIDDEN void binary_entry_end(void);
 extern HIDDEN uint64_t binary_state_mask;
 extern HIDDEN uint64_t binary_state_size;
 extern HIDDEN uint8_t binary_saves_compactly; /* xsavec leaves out what is not in use */
@@ -234,6 +244,7 @@ HIDDEN void binary_abandon(void);
 HIDDEN void binary_signals_start(void);
 /* pthread_sigmask, but traps are never blocked: it only looks so. */
 HIDDEN int binary_set_mask(int how, const sigset_t *set, sigset_t *old);
+HIDDEN bool binary_is_awaited(void);
 /* Signals that came during a hit, which is over. */
 HIDDEN void binary_deliver(void);
 

@@ -400,6 +400,27 @@ static void describe_string(const ZydisDecodedInstruction *is, struct binary_sit
 								      : BINARY_WHILE_DIFFERENT;
 }
 
+/* A plain store of a register or a number can be made by its hook. */
+static void describe_source(const struct decoded *d, struct binary_site *site)
+{
+	const ZydisDecodedOperand *from = &d->operand[1];
+	ZydisRegister r = from->reg.value;
+	bool whole;
+
+	site->source = BINARY_NO_REGISTER;
+	if (d->is.mnemonic != ZYDIS_MNEMONIC_MOV || site->operands != 1 ||
+	    site->operand[0].actions != BINARY_STORES || site->operand[0].size > 8)
+		return;
+	if (from->type == ZYDIS_OPERAND_TYPE_IMMEDIATE) {
+		site->source = BINARY_IMMEDIATE;
+		site->immediate = (int32_t)from->imm.value.s;
+	} else if (from->type == ZYDIS_OPERAND_TYPE_REGISTER) {
+		site->source = any_register(r, &whole);
+		if (r >= ZYDIS_REGISTER_AH && r <= ZYDIS_REGISTER_BH)
+			site->source |= BINARY_HIGH;
+	}
+}
+
 /* Fills in a site; false if the instruction is none. */
 static bool describe(const struct decoded *d, bool framed, struct binary_site *site)
 {
@@ -448,6 +469,7 @@ static bool describe(const struct decoded *d, bool framed, struct binary_site *s
 	} else {
 		describe_string(is, site);
 	}
+	describe_source(d, site);
 	if (is_streaming(is->mnemonic))
 		site->descriptor |= PERDURE_NONTEMPORAL;
 	if (site->locked && site->kind == BINARY_ACCESS)
@@ -486,6 +508,18 @@ static bool still_framed(const struct decoded *d, bool framed)
 	       from->reg.value == ZYDIS_REGISTER_RSP;
 }
 
+/* Loads are patched if anybody wants to know of them. */
+static bool is_worth_it(const struct binary_site *site)
+{
+	unsigned actions = 0;
+
+	for (unsigned i = 0; i < site->operands; i++)
+		actions |= site->operand[i].actions;
+	return runtime_session->stream.on || runtime_session->executions.on || site->locked ||
+	       actions & BINARY_STORES ||
+	       (site->kind >= BINARY_FLUSH && site->kind != BINARY_PAUSE);
+}
+
 static void decode_one(struct binary_text *text, uint32_t offset, bool *framed)
 {
 	struct binary_instruction *instruction = &text->list[text->count];
@@ -508,7 +542,7 @@ static void decode_one(struct binary_text *text, uint32_t offset, bool *framed)
 	site.length = d.is.length;
 	if (is_request(text, offset))
 		site.kind = BINARY_REQUEST;
-	else if (!describe(&d, *framed, &site))
+	else if (!describe(&d, *framed, &site) || !is_worth_it(&site))
 		return;
 	if (binary_site_count < BINARY_SITES_MAX) {
 		instruction->site = binary_site_count;

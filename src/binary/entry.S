@@ -39,6 +39,9 @@ binary_entry:
 	save	pushq, $0
 	.cfi_remember_state
 	movq	%rsp, %rbx
+	.globl	binary_entry_saved
+	.hidden	binary_entry_saved
+binary_entry_saved:
 	/* For unwinders: the caller is the code that was patched. */
 	.cfi_def_cfa %rbx, 288
 	.cfi_offset %rip, -280
@@ -49,6 +52,12 @@ binary_entry:
 	.cfi_offset %rbp, -192
 	.cfi_offset %rbx, -184
 	cld
+	/* Mostly that is all; otherwise C code may use vectors. */
+	movq	%rbx, %rdi
+	andq	$-64, %rsp
+	call	binary_quick
+	testb	%al, %al
+	jne	3f
 	subq	binary_state_size(%rip), %rsp
 	andq	$-64, %rsp
 	xorl	%eax, %eax
@@ -74,7 +83,10 @@ binary_entry:
 	movl	binary_state_mask(%rip), %eax
 	xorl	%edx, %edx
 	xrstor64 (%rsp)
-	leaq	16(%rbx), %rsp
+3:	leaq	16(%rbx), %rsp
+	.globl	binary_entry_restores
+	.hidden	binary_entry_restores
+binary_entry_restores:
 	.cfi_restore_state
 	.cfi_adjust_cfa_offset -16
 	restore	popq, %r15
@@ -96,5 +108,8 @@ binary_entry:
 	ret
 	.cfi_endproc
 	.size	binary_entry, . - binary_entry
+	.globl	binary_entry_end
+	.hidden	binary_entry_end
+binary_entry_end:
 
 	.section .note.GNU-stack, "", @progbits

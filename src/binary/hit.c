@@ -251,35 +251,107 @@ static void after_access(struct binary_registers *r, const struct binary_site *s
 __thread struct binary_registers *binary_hit_registers
 	__attribute__((tls_model("initial-exec")));
 
-HIDDEN void binary_hit(struct binary_registers *r, const unsigned char *state);
+/* ---- without vectors ---- */
 
-void binary_hit(struct binary_registers *r, const unsigned char *state)
+HIDDEN bool binary_quick(struct binary_registers *r);
+static __thread bool told __attribute__((tls_model("initial-exec")));
+
+/* Nobody but the checkers of patterns wants to know, and they use no vectors: see CMakeLists.txt. */
+static bool may_be_quick(const struct binary_registers *r, const struct binary_site *site)
+{
+#ifdef __clang__
+	return false;
+#endif
+	return !runtime_session->listening && !runtime_session->executions.on && !fibers_on &&
+	       runtime_thread.shared && !runtime_thread.judges && !has_parts(site) &&
+	       site->kind != BINARY_REQUEST && stack_is_kept(&r->frame);
+}
+
+static uint64_t source_value(const struct binary_registers *r, const struct binary_site *site)
+{
+	if (site->source == BINARY_IMMEDIATE)
+		return (uint64_t)(int64_t)site->immediate;
+	return register_value(r, site->source & 15) >> (site->source & BINARY_HIGH ? 8 : 0);
+}
+
+/* The hook makes the store itself; the instruction and its second hit are passed over. */
+static bool store_at_once(struct binary_registers *r, const struct binary_site *site)
+{
+	enum { RAISE = 8, SECOND_HIT = 15 };
+	uint64_t address;
+
+	if (site->source == BINARY_NO_REGISTER)
+		return false;
+	address = address_of(r, &site->operand[0]);
+	if (!window_has((void *)address, site->operand[0].size))
+		return false;
+	hook_store((void *)address, source_value(r, site),
+		   descriptor_of(site, site->operand[0].size), NULL, &r->frame);
+	r->back += RAISE + site->length + SECOND_HIT;
+	return true;
+}
+
+static void tell_hit(struct binary_registers *r, const struct binary_site *site);
+
+bool binary_quick(struct binary_registers *r)
 {
 	const struct binary_site *site = &binary_sites[r->site & ~(uint64_t)BINARY_AFTER];
-	struct binary_registers *outer = binary_hit_registers;
-	int saved_errno = errno;
+	bool nested_in_another = binary_hit_registers;
 
-	binary_hit_registers = r;
+	told = false;
+	if (!nested_in_another)
+		binary_hit_registers = r; /* signals wait from here on */
 	r->frame.caller = (void *)r->rbp;
 	r->frame.return_address = site->address + site->length;
-	if (has_parts(site) && r->site & BINARY_AFTER) {
-		after_parts(r, site);
-	} else if (has_parts(site)) {
-		before_parts(r, site, state);
-	} else if (r->site & BINARY_AFTER) {
+	if (nested_in_another || !may_be_quick(r, site))
+		return false;
+	if (r->site & BINARY_AFTER || !store_at_once(r, site))
+		tell_hit(r, site);
+	if (__builtin_expect(binary_is_awaited(), 0)) {
+		told = true; /* all that is left is to deliver them */
+		return false;
+	}
+	binary_hit_registers = NULL;
+	return true;
+}
+
+static void tell_hit(struct binary_registers *r, const struct binary_site *site)
+{
+	if (r->site & BINARY_AFTER) {
 		after_access(r, site);
 	} else if (site->kind == BINARY_FENCE) {
 		__perdure_inline.stored = 1; /* nobody has watched ordinary memory */
 		hook_fence(site->descriptor, &r->frame);
 	} else if (site->kind == BINARY_PAUSE) {
 		hook_visible(NULL, 0, &r->frame);
-	} else if (site->kind == BINARY_REQUEST) {
-		r->rdx = client_request(r->rdx, (const volatile uint64_t *)r->rax, &r->frame);
 	} else if (site->kind == BINARY_FLUSH) {
 		hook_flush((void *)address_of(r, &site->operand[0]), site->descriptor, &r->frame);
 	} else {
 		before_access(r, site);
 	}
+}
+
+/* ---- with them ---- */
+
+HIDDEN void binary_hit(struct binary_registers *r, const unsigned char *state);
+
+void binary_hit(struct binary_registers *r, const unsigned char *state)
+{
+	const struct binary_site *site = &binary_sites[r->site & ~(uint64_t)BINARY_AFTER];
+	struct binary_registers *outer = binary_hit_registers == r ? NULL : binary_hit_registers;
+	int saved_errno = errno;
+
+	binary_hit_registers = r;
+	if (told)
+		told = false;
+	else if (has_parts(site) && r->site & BINARY_AFTER)
+		after_parts(r, site);
+	else if (has_parts(site))
+		before_parts(r, site, state);
+	else if (site->kind == BINARY_REQUEST)
+		r->rdx = client_request(r->rdx, (const volatile uint64_t *)r->rax, &r->frame);
+	else
+		tell_hit(r, site);
 	if (!outer)
 		binary_deliver();
 	binary_hit_registers = outer;

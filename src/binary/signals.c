@@ -58,6 +58,11 @@ static bool has_to_wait(int number, const siginfo_t *info)
 	return true;
 }
 
+bool binary_is_awaited(void)
+{
+	return waiting.count;
+}
+
 void binary_deliver(void)
 {
 	if (!waiting.count)
@@ -85,8 +90,7 @@ void binary_abandon(void)
 /* What was changed, to be changed back. */
 struct shown {
 	bool changed;
-	greg_t rip, rsp, rcx, flags;
-	greg_t shown_rip, shown_rsp, shown_rcx, shown_flags;
+	gregset_t before, after;
 };
 
 static void show_hit(const struct binary_registers *r, greg_t *g)
@@ -100,6 +104,45 @@ static void show_hit(const struct binary_registers *r, greg_t *g)
 	g[REG_RSP] = (greg_t)((uintptr_t)(r + 1) + BINARY_RED_ZONE);
 	g[REG_RIP] = (greg_t)(site->address + (r->site & BINARY_AFTER ? site->length : 0));
 	g[REG_EFL] = (greg_t)r->flags;
+}
+
+static unsigned steps_between(uintptr_t start, uintptr_t pc)
+{
+	unsigned steps = 0, length;
+
+	for (; start < pc && (length = binary_length(start)); start += length)
+		steps++;
+	return steps;
+}
+
+/* Registers while the entry saves or restores them; false if it is not there. */
+static bool show_entry(greg_t *g)
+{
+	uintptr_t pc = (uintptr_t)g[REG_RIP], start = (uintptr_t)binary_entry,
+		  saved = (uintptr_t)binary_entry_saved,
+		  restores = (uintptr_t)binary_entry_restores, end = (uintptr_t)binary_entry_end;
+
+	if (binary_is_way_in(pc) || (pc >= start && pc < saved)) {
+		unsigned pushed = pc >= start && pc < saved ? steps_between(start, pc) : 0;
+		const uint64_t *top = (const uint64_t *)g[REG_RSP] + pushed; /* back, site */
+		const struct binary_site *site = &binary_sites[top[1] & ~(uint64_t)BINARY_AFTER];
+
+		g[REG_RIP] = (greg_t)(site->address + (top[1] & BINARY_AFTER ? site->length : 0));
+		g[REG_RSP] = (greg_t)(top + 2) + BINARY_RED_ZONE;
+		return true;
+	}
+	if (pc >= saved && pc < restores) {
+		show_hit((const struct binary_registers *)g[REG_RBX], g);
+		return true;
+	}
+	if (pc >= restores && pc < end) {
+		uint64_t *top = (uint64_t *)g[REG_RSP] - steps_between(restores, pc);
+
+		/* What was popped is still there. */
+		show_hit((const struct binary_registers *)(top - 2), g);
+		return true;
+	}
+	return false;
 }
 
 static void raise_stack(greg_t *g, enum binary_stack stack)
@@ -130,32 +173,19 @@ static void raise_stack(greg_t *g, enum binary_stack stack)
 	g[REG_RSP] += BINARY_RED_ZONE;
 }
 
-static void keep(struct shown *view, const greg_t *g, bool shown)
-{
-	if (shown) {
-		view->shown_rip = g[REG_RIP];
-		view->shown_rsp = g[REG_RSP];
-		view->shown_rcx = g[REG_RCX];
-		view->shown_flags = g[REG_EFL];
-	} else {
-		view->rip = g[REG_RIP];
-		view->rsp = g[REG_RSP];
-		view->rcx = g[REG_RCX];
-		view->flags = g[REG_EFL];
-	}
-}
-
 static void show(struct shown *view, greg_t *g)
 {
 	enum binary_stack stack;
 	uintptr_t original;
 
-	if (!binary_look_up((uintptr_t)g[REG_RIP], &original, &stack))
+	memcpy(view->before, g, sizeof(view->before));
+	if (binary_look_up((uintptr_t)g[REG_RIP], &original, &stack)) {
+		raise_stack(g, stack);
+		g[REG_RIP] = (greg_t)original;
+	} else if (!show_entry(g)) {
 		return;
-	keep(view, g, false);
-	raise_stack(g, stack);
-	g[REG_RIP] = (greg_t)original;
-	keep(view, g, true);
+	}
+	memcpy(view->after, g, sizeof(view->after));
 	view->changed = true;
 }
 
@@ -164,16 +194,13 @@ static void hide(const struct shown *view, greg_t *g)
 {
 	if (!view->changed)
 		return;
-	if (g[REG_RIP] != view->shown_rip || g[REG_RSP] != view->shown_rsp) {
+	if (g[REG_RIP] != view->after[REG_RIP] || g[REG_RSP] != view->after[REG_RSP]) {
 		thread_abandon();
 		return;
 	}
-	g[REG_RIP] = view->rip;
-	g[REG_RSP] = view->rsp;
-	if (g[REG_RCX] == view->shown_rcx)
-		g[REG_RCX] = view->rcx;
-	if (g[REG_EFL] == view->shown_flags)
-		g[REG_EFL] = view->flags;
+	for (unsigned i = 0; i < NGREG; i++)
+		if (g[i] == view->after[i])
+			g[i] = view->before[i];
 }
 
 /* ---- handlers ---- */
@@ -211,7 +238,7 @@ static void handle(int number, siginfo_t *info, void *context)
 	}
 	if (action.sa_flags & (int)SA_RESETHAND)
 		wanted[number].sa_handler = SIG_DFL;
-	if (waiting.delivering && binary_hit_registers) {
+	if (binary_hit_registers && waiting.delivering) {
 		ucontext_t shown = *(ucontext_t *)context;
 
 		show_hit(binary_hit_registers, shown.uc_mcontext.gregs);

@@ -104,6 +104,13 @@ bool binary_is_copy(uintptr_t address)
 	return arena_of(address) != NULL;
 }
 
+bool binary_is_way_in(uintptr_t address)
+{
+	const struct arena *a = arena_of(address);
+
+	return a && address == (uintptr_t)a->start;
+}
+
 void binary_give_back(uint8_t *code)
 {
 	struct arena *a = arena_of((uintptr_t)code);

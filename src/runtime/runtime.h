@@ -144,6 +144,8 @@ static inline bool is_followed(const void *p)
 HIDDEN void stack_init(void);
 /* Gives back what the thread has kept for its next captures. */
 HIDDEN void stack_end_thread(void);
+/* Is the stack of this access in patched code known, without a look at unwind tables? */
+HIDDEN bool stack_is_kept(const struct frame *frame);
 /* How a function that a hook has called stands in stacks. */
 static inline uintptr_t stack_entry(const void *function)
 {

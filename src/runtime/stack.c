@@ -307,6 +307,13 @@ static _Unwind_Reason_Code unwind_kept(struct _Unwind_Context *context, void *ar
 	return code;
 }
 
+bool stack_is_kept(const struct frame *frame)
+{
+	const struct kept_walk *kept = find_kept(frame);
+
+	return kept && is_still_right(kept, frame);
+}
+
 static uint32_t capture_patched(const struct frame *frame)
 {
 	struct walk walk = { .depth = 0 };
