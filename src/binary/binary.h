@@ -54,7 +54,8 @@ struct binary_lanes {
 	uint8_t mask;           /* or BINARY_NO_REGISTER: all of them */
 	bool vector_mask;       /* the highest bits of a vector's elements, not a mask register */
 	bool compressed;        /* as many as there are, one behind the other */
-	uint8_t index, index_size, scale; /* each at an index of its own; size 0: they are in a row */
+	uint8_t index, index_size,
+		scale; /* each at an index of its own; size 0: they are in a row */
 };
 
 struct binary_site {
@@ -161,8 +162,12 @@ enum binary_stack {
 	BINARY_SITE_PUSHED,
 	BINARY_RETURN_PUSHED, /* the return address of a call, no red zone */
 };
-/* The same, and the stack there; false if it is no moved code. */
-HIDDEN bool binary_look_up(uintptr_t address, uintptr_t *original, enum binary_stack *stack);
+/*
+ * The same, the stack there, and which register is turned round by the window's bits, or
+ * BINARY_NO_REGISTER; false if it is no moved code.
+ */
+HIDDEN bool binary_look_up(uintptr_t address, uintptr_t *original, enum binary_stack *stack,
+			   uint8_t *turned);
 
 /* ---- space.c ---- */
 
@@ -208,10 +213,13 @@ struct binary_registers {
 #define BINARY_AFTER (1u << 30) /* with the number of a site: it has been executed */
 enum { BINARY_RED_ZONE = 128 };
 
-/* Up to `saved` registers are pushed; rbx has them from there to `restores`, where they are popped. */
+/* Up to `saved` registers are pushed; rbx has them from there to `restores`, where they are popped.
+ */
 HIDDEN void binary_entry(void);
 HIDDEN void binary_entry_saved(void);
 HIDDEN void binary_entry_restores(void);
+HIDDEN void binary_entry_flags(void);  /* all but rax and the flags have been popped */
+HIDDEN void binary_entry_leaves(void); /* everything has; behind it is another way to do the rest */
 HIDDEN void binary_entry_end(void);
 extern HIDDEN uint64_t binary_state_mask;
 extern HIDDEN uint64_t binary_state_size;

@@ -407,7 +407,6 @@ static void describe_source(const struct decoded *d, struct binary_site *site)
 	ZydisRegister r = from->reg.value;
 	bool whole;
 
-	site->source = BINARY_NO_REGISTER;
 	if (d->is.mnemonic != ZYDIS_MNEMONIC_MOV || site->operands != 1 ||
 	    site->operand[0].actions != BINARY_STORES || site->operand[0].size > 8)
 		return;
@@ -459,8 +458,8 @@ static bool describe(const struct decoded *d, bool framed, struct binary_site *s
 	if (!site->operands && !site->locked)
 		return false;
 	site->if_equal = is_compare_exchange(is->mnemonic);
-	site->bit = has_bit_offset(d) ? any_register(d->operand[1].reg.value, &whole)
-				      : BINARY_NO_REGISTER;
+	if (has_bit_offset(d))
+		site->bit = any_register(d->operand[1].reg.value, &whole);
 	if (site->kind == BINARY_ACCESS)
 		site->kind = state_kind(is->mnemonic);
 	if (flush_kind(is->mnemonic)) {
@@ -523,7 +522,7 @@ static bool is_worth_it(const struct binary_site *site)
 static void decode_one(struct binary_text *text, uint32_t offset, bool *framed)
 {
 	struct binary_instruction *instruction = &text->list[text->count];
-	struct binary_site site = { 0 };
+	struct binary_site site = { .bit = BINARY_NO_REGISTER, .source = BINARY_NO_REGISTER };
 	struct decoded d;
 
 	*instruction = (struct binary_instruction){
@@ -586,35 +585,52 @@ bool binary_decode(struct binary_text *text)
 
 /* ---- questions of those who move code ---- */
 
-bool binary_flags_are_dead(const struct binary_text *text, uint32_t number)
+/* The instruction that a direct jump leads to, in this text; BINARY_NO_SITE if there is none. */
+static uint32_t jump_goal(const struct binary_text *text, uint32_t number, const struct decoded *d)
 {
-	enum { FAR = 12 };
+	uint64_t offset = text->list[number].offset + text->list[number].length +
+			  (uint64_t)d->operand[0].imm.value.s;
+
+	if (d->operand[0].type != ZYDIS_OPERAND_TYPE_IMMEDIATE || !d->operand[0].imm.is_relative ||
+	    offset >= text->size || !text->at[offset])
+		return BINARY_NO_SITE;
+	return text->at[offset] - 1;
+}
+
+static bool overwrites_flags(const ZydisDecodedInstruction *is)
+{
 	const uint32_t all = ZYDIS_CPUFLAG_CF | ZYDIS_CPUFLAG_PF | ZYDIS_CPUFLAG_ZF |
 			     ZYDIS_CPUFLAG_SF | ZYDIS_CPUFLAG_OF | ZYDIS_CPUFLAG_AF;
 
-	for (uint32_t i = number; i < number + FAR && i < text->count; i++) {
+	/* A shift, or a string, of length 0 leaves them as they are. */
+	if (!is->cpu_flags || is->meta.category == ZYDIS_CATEGORY_SHIFT ||
+	    is->meta.category == ZYDIS_CATEGORY_ROTATE ||
+	    is->meta.category == ZYDIS_CATEGORY_STRINGOP)
+		return false;
+	return !(all & ~(is->cpu_flags->modified | is->cpu_flags->set_0 | is->cpu_flags->set_1));
+}
+
+bool binary_flags_are_dead(const struct binary_text *text, uint32_t number)
+{
+	enum { FAR = 24 };
+	uint32_t i = number;
+
+	for (unsigned steps = 0; steps < FAR && i < text->count; steps++, i++) {
 		struct decoded d;
-		uint32_t written;
 
 		if (text->list[i].bad || !decode(text, text->list[i].offset, &d))
 			return false;
 		if (d.is.cpu_flags && d.is.cpu_flags->tested)
 			return false;
 		if (d.is.meta.category == ZYDIS_CATEGORY_CALL ||
-		    d.is.meta.category == ZYDIS_CATEGORY_RET)
+		    d.is.meta.category == ZYDIS_CATEGORY_RET || overwrites_flags(&d.is))
 			return true;
-		if (is_branch(&d.is))
-			return false;
-		if (!d.is.cpu_flags)
-			continue;
-		/* A shift, or a string, of length 0 leaves them as they are. */
-		if (d.is.meta.category == ZYDIS_CATEGORY_SHIFT ||
-		    d.is.meta.category == ZYDIS_CATEGORY_ROTATE ||
-		    d.is.meta.category == ZYDIS_CATEGORY_STRINGOP)
-			continue;
-		written = d.is.cpu_flags->modified | d.is.cpu_flags->set_0 | d.is.cpu_flags->set_1;
-		if ((written & all) == all)
-			return true;
+		if (is_branch(&d.is)) {
+			i = jump_goal(text, i, &d);
+			if (i == BINARY_NO_SITE)
+				return false;
+			i--;
+		}
 	}
 	return false;
 }
@@ -652,14 +668,13 @@ static void registers_of(const struct decoded *d, uint32_t *read, uint32_t *writ
 	*written &= ~*read;
 }
 
-uint32_t binary_dead_registers(const struct binary_text *text, uint32_t number)
+static uint32_t dead_on_all_ways(const struct binary_text *text, uint32_t number, uint32_t alive,
+				 unsigned steps)
 {
-	/* What unwinders need is always alive: all but rax, rcx, rdx, rsi, rdi, r8, r9, r11. */
-	enum { FAR = 12, SCRATCH = 0xbc7 };
-	uint32_t alive = ~(uint32_t)SCRATCH, dead = 0;
+	uint32_t dead = 0, i = number;
 
-	for (uint32_t i = number; i < number + FAR && i < text->count; i++) {
-		uint32_t read, written;
+	for (; steps && i < text->count; steps--, i++) {
+		uint32_t read, written, goal;
 		struct decoded d;
 
 		if (text->list[i].bad || !decode(text, text->list[i].offset, &d) ||
@@ -669,12 +684,31 @@ uint32_t binary_dead_registers(const struct binary_text *text, uint32_t number)
 		alive |= read & ~dead;
 		/* Compilers know which registers a function leaves alone, whatever the convention.
 		 */
-		if (is_branch(&d.is) || d.is.meta.category == ZYDIS_CATEGORY_SYSCALL ||
+		if (d.is.meta.category == ZYDIS_CATEGORY_CALL ||
+		    d.is.meta.category == ZYDIS_CATEGORY_RET ||
+		    d.is.meta.category == ZYDIS_CATEGORY_SYSCALL ||
 		    d.is.meta.category == ZYDIS_CATEGORY_INTERRUPT)
 			return dead;
 		dead |= written & ~alive;
+		if (!is_branch(&d.is))
+			continue;
+		goal = jump_goal(text, i, &d);
+		if (goal == BINARY_NO_SITE)
+			return dead;
+		if (d.is.meta.category == ZYDIS_CATEGORY_COND_BR)
+			return dead | (dead_on_all_ways(text, goal, alive | dead, steps / 2) &
+				       dead_on_all_ways(text, i + 1, alive | dead, steps / 2));
+		i = goal - 1;
 	}
 	return dead;
+}
+
+uint32_t binary_dead_registers(const struct binary_text *text, uint32_t number)
+{
+	/* What unwinders need is always alive: all but rax, rcx, rdx, rsi, rdi, r8, r9, r11. */
+	enum { FAR = 24, SCRATCH = 0xbc7 };
+
+	return dead_on_all_ways(text, number, ~(uint32_t)SCRATCH, FAR) & SCRATCH;
 }
 
 void binary_describe_move(const struct binary_text *text, uint32_t number,

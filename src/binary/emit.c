@@ -228,7 +228,8 @@ static void ask_thread(struct body *body, unsigned site)
 	PUT(code, 0x64, 0x0f, 0xb7, 0x0c, 0x25); /* movzwl %fs:…, %ecx */
 	put_word(code, (uint32_t)offset);
 	PUT(code, 0xe3, 0x05, 0xe9, 0, 0, 0, 0); /* jrcxz over; jmp */
-	note_fixup(body, code->size - 4, false, site, has_bmi2() ? BINARY_RCX_PUSHED : BINARY_FLAGS_PUSHED);
+	note_fixup(body, code->size - 4, false, site,
+		   has_bmi2() ? BINARY_RCX_PUSHED : BINARY_FLAGS_PUSHED);
 }
 
 static void put_hit(struct code *code, uint32_t number)
@@ -242,14 +243,51 @@ static void put_hit(struct code *code, uint32_t number)
 	PUT(code, 0x48, 0x8d, 0xa4, 0x24, 0x88, 0, 0, 0); /* lea 136(%rsp), %rsp */
 }
 
+static bool has_only_base(const struct binary_site *site)
+{
+	return site->operands == 1 && site->operand[0].base != BINARY_NO_REGISTER &&
+	       site->operand[0].index == BINARY_NO_REGISTER;
+}
+
+/*
+ * With the base itself, turned round and back again, while nobody needs the flags: a displacement
+ * does not lead out of the window, or into it.
+ */
+static void ask_in_place(struct body *body, unsigned site, const struct binary_operand *o)
+{
+	struct code *code = &body->code;
+	uint8_t extended = o->base >= 8, low = o->base & 7;
+
+	put_byte(code, 0x48 | extended);
+	put_byte(code, 0xc1);
+	put_byte(code, 0xc8 | low);
+	put_byte(code, PERDURE_WINDOW_SHIFT); /* ror */
+	put_byte(code, 0x66);
+	put_byte(code, 0x40 | extended);
+	put_byte(code, 0x83);
+	put_byte(code, 0xf8 | low);
+	put_byte(code, PERDURE_WINDOW_INDEX); /* cmp of 16 bits */
+	put_byte(code, 0x48 | extended);
+	put_byte(code, 0xc1);
+	put_byte(code, 0xc0 | low);
+	put_byte(code, PERDURE_WINDOW_SHIFT); /* rol, which leaves the zero flag alone */
+	PUT(code, 0x0f, 0x84, 0, 0, 0, 0);    /* je */
+	note_fixup(body, code->size - 4, false, site, BINARY_AS_IT_WAS);
+}
+
 /* With a register that nobody needs, and no stack. */
 static bool ask_cheaply(struct body *body, unsigned i, const struct binary_site *site)
 {
 	uint32_t dead = binary_dead_registers(body->text, body->first + i);
+	bool flags = binary_flags_are_dead(body->text, body->first + i);
 
+	if (!dead && flags && has_only_base(site)) {
+		ask_in_place(body, i, &site->operand[0]);
+		return true;
+	}
 	if (!dead)
 		return false;
-	if (binary_flags_are_dead(body->text, body->first + i)) {
+	if (flags) {
 		for (unsigned k = 0; k < site->operands; k++)
 			ask_fast(body, i, &site->operand[k], __builtin_ctz(dead));
 		return true;
@@ -307,7 +345,7 @@ static bool stores(const struct binary_site *site)
 
 	for (unsigned i = 0; i < site->operands; i++)
 		any |= site->operand[i].actions & BINARY_STORES;
-	return any && site->kind != BINARY_FLUSH;
+	return any && site->kind != BINARY_FLUSH && !runtime_session->idle;
 }
 
 static void put_island(struct body *body, const struct fixup *fixup, struct island *island)
@@ -369,14 +407,14 @@ static bool put_islands(struct body *body)
 struct piece {
 	uintptr_t at, original;
 	enum binary_stack stack; /* there */
-	bool copy;               /* of the instruction itself: what follows are the program's bytes */
+	bool copy; /* of the instruction itself: what follows are the program's bytes */
 };
 static struct piece *pieces;
 static size_t piece_count;
 enum { PIECES = 1 << 24 };
 
-static void note_piece(const struct body *body, unsigned at, unsigned number, bool behind, bool copy,
-		       enum binary_stack stack)
+static void note_piece(const struct body *body, unsigned at, unsigned number, bool behind,
+		       bool copy, enum binary_stack stack)
 {
 	const struct binary_text *text = body->text;
 	const struct binary_instruction *instruction = &text->list[body->first + number];
@@ -384,11 +422,10 @@ static void note_piece(const struct body *body, unsigned at, unsigned number, bo
 	if (!pieces)
 		pieces = binary_room(PIECES * sizeof(*pieces));
 	if (pieces && piece_count < PIECES)
-		pieces[piece_count++] =
-			(struct piece){ (uintptr_t)body->code.bytes + at,
-					text->start + instruction->offset +
-						(behind ? instruction->length : 0),
-					stack, copy };
+		pieces[piece_count++] = (struct piece){ (uintptr_t)body->code.bytes + at,
+							text->start + instruction->offset +
+								(behind ? instruction->length : 0),
+							stack, copy };
 }
 
 static const struct piece *find_piece(uintptr_t address)
@@ -439,10 +476,22 @@ static enum binary_stack after_step(const uint8_t *code, enum binary_stack stack
 	}
 }
 
-bool binary_look_up(uintptr_t address, uintptr_t *original, enum binary_stack *stack)
+static uint8_t turned_after(const uint8_t *code, uint8_t turned)
+{
+	if ((code[0] & 0xfe) != 0x48 || code[1] != 0xc1 || code[3] != PERDURE_WINDOW_SHIFT)
+		return turned;
+	if ((code[2] & 0xf8) == 0xc8)
+		return (code[2] & 7) | (code[0] & 1) << 3;
+	return (code[2] & 0xf8) == 0xc0 ? BINARY_NO_REGISTER : turned;
+}
+
+bool binary_look_up(uintptr_t address, uintptr_t *original, enum binary_stack *stack,
+		    uint8_t *turned)
 {
 	const struct piece *piece = find_piece(address);
 	unsigned length;
+
+	*turned = BINARY_NO_REGISTER;
 
 	if (!piece)
 		return false;
@@ -453,6 +502,7 @@ bool binary_look_up(uintptr_t address, uintptr_t *original, enum binary_stack *s
 		if (!length)
 			break;
 		*stack = after_step((const uint8_t *)at, *stack);
+		*turned = turned_after((const uint8_t *)at, *turned);
 	}
 	return true;
 }

@@ -103,6 +103,26 @@ binary_entry_restores:
 	restore	popq, %rbx
 	restore	popq, %rdx
 	restore	popq, %rcx
+	/* Flags without popfq, which takes long, unless strings go down. */
+	.globl	binary_entry_flags
+	.hidden	binary_entry_flags
+binary_entry_flags:
+	testb	$4, 9(%rsp)
+	jne	4f
+	movzwl	8(%rsp), %eax
+	btl	$11, %eax
+	setc	%ah
+	addb	$127, %ah /* overflow, as it was */
+	movb	%al, %ah
+	sahf
+	movq	(%rsp), %rax
+	leaq	16(%rsp), %rsp
+	.cfi_adjust_cfa_offset -16
+	.globl	binary_entry_leaves
+	.hidden	binary_entry_leaves
+binary_entry_leaves:
+	ret
+4:	.cfi_adjust_cfa_offset 16
 	restore	popq, %rax
 	restore	popfq
 	ret

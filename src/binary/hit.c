@@ -32,14 +32,12 @@ void binary_entry_start(void)
 /* By its number in an encoding. */
 static uint64_t register_value(const struct binary_registers *r, unsigned number)
 {
-	const uint64_t value[16] = {
-		r->rax, r->rcx, r->rdx, r->rbx, (uintptr_t)(r + 1) + BINARY_RED_ZONE,
-		r->rbp, r->rsi, r->rdi, r->r8,  r->r9,
-		r->r10, r->r11, r->r12, r->r13, r->r14,
-		r->r15,
-	};
+	enum { RSP = 4 };
+	const uint64_t *from = &r->r15; /* in descending order, without rsp */
 
-	return value[number];
+	if (number == RSP)
+		return (uintptr_t)(r + 1) + BINARY_RED_ZONE;
+	return from[number > RSP ? 15 - number : 14 - number];
 }
 
 static uint64_t address_of(const struct binary_registers *r, const struct binary_operand *o)
@@ -248,15 +246,15 @@ static void after_access(struct binary_registers *r, const struct binary_site *s
 				       &r->frame);
 }
 
-__thread struct binary_registers *binary_hit_registers
-	__attribute__((tls_model("initial-exec")));
+__thread struct binary_registers *binary_hit_registers __attribute__((tls_model("initial-exec")));
 
 /* ---- without vectors ---- */
 
 HIDDEN bool binary_quick(struct binary_registers *r);
 static __thread bool told __attribute__((tls_model("initial-exec")));
 
-/* Nobody but the checkers of patterns wants to know, and they use no vectors: see CMakeLists.txt. */
+/* Nobody but the checkers of patterns wants to know, and they use no vectors: see CMakeLists.txt.
+ */
 static bool may_be_quick(const struct binary_registers *r, const struct binary_site *site)
 {
 #ifdef __clang__
@@ -296,14 +294,21 @@ static void tell_hit(struct binary_registers *r, const struct binary_site *site)
 bool binary_quick(struct binary_registers *r)
 {
 	const struct binary_site *site = &binary_sites[r->site & ~(uint64_t)BINARY_AFTER];
-	bool nested_in_another = binary_hit_registers;
+	bool nested_in_another;
 
+	if (runtime_session->idle && site->kind != BINARY_REQUEST)
+		return true;
+	nested_in_another = binary_hit_registers;
 	told = false;
 	if (!nested_in_another)
 		binary_hit_registers = r; /* signals wait from here on */
 	r->frame.caller = (void *)r->rbp;
 	r->frame.return_address = site->address + site->length;
-	if (nested_in_another || !may_be_quick(r, site))
+	if (nested_in_another)
+		return false;
+	if (site->operands)
+		lines_prefetch(&runtime_session->lines, address_of(r, &site->operand[0]));
+	if (!may_be_quick(r, site))
 		return false;
 	if (r->site & BINARY_AFTER || !store_at_once(r, site))
 		tell_hit(r, site);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Signals that arrive in moved code, or while a hit is told. The program's handlers see registers as
- * if the code were where it was; a signal from outside that comes during a hit waits until that is
- * over. And traps: the program's handlers for them are called for all but our own, which must not be
- * blocked.
+ * Signals that arrive in moved code, or while a hit is told. The program's handlers see registers
+ * as if the code were where it was; a signal from outside that comes during a hit waits until that
+ * is over. And traps: the program's handlers for them are called for all but our own, which must
+ * not be blocked.
  */
 #include <errno.h>
 #include <signal.h>
@@ -72,8 +72,8 @@ void binary_deliver(void)
 		siginfo_t info = waiting.info[0];
 
 		memmove(waiting.info, waiting.info + 1, --waiting.count * sizeof(info));
-		if (info.si_code > 0 || syscall(SYS_rt_tgsigqueueinfo, getpid(), syscall(SYS_gettid),
-						info.si_signo, &info) < 0)
+		if (info.si_code > 0 || syscall(SYS_rt_tgsigqueueinfo, getpid(),
+						syscall(SYS_gettid), info.si_signo, &info) < 0)
 			syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), info.si_signo);
 	}
 	waiting.delivering = false;
@@ -115,6 +115,18 @@ static unsigned steps_between(uintptr_t start, uintptr_t pc)
 	return steps;
 }
 
+static unsigned words_popped(uintptr_t pc)
+{
+	enum { BUT_TWO = 14 };
+	uintptr_t flags = (uintptr_t)binary_entry_flags, leaves = (uintptr_t)binary_entry_leaves;
+
+	if (pc <= flags)
+		return steps_between((uintptr_t)binary_entry_restores, pc);
+	if (pc == leaves)
+		return BUT_TWO + 2;
+	return BUT_TWO + (pc > leaves ? steps_between(leaves + 1, pc) : 0);
+}
+
 /* Registers while the entry saves or restores them; false if it is not there. */
 static bool show_entry(greg_t *g)
 {
@@ -136,7 +148,7 @@ static bool show_entry(greg_t *g)
 		return true;
 	}
 	if (pc >= restores && pc < end) {
-		uint64_t *top = (uint64_t *)g[REG_RSP] - steps_between(restores, pc);
+		uint64_t *top = (uint64_t *)g[REG_RSP] - words_popped(pc);
 
 		/* What was popped is still there. */
 		show_hit((const struct binary_registers *)(top - 2), g);
@@ -173,14 +185,30 @@ static void raise_stack(greg_t *g, enum binary_stack stack)
 	g[REG_RSP] += BINARY_RED_ZONE;
 }
 
+static void turn_back(greg_t *g, uint8_t number)
+{
+	static const uint8_t place[] = { REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP,
+					 REG_RSI, REG_RDI, REG_R8,  REG_R9,  REG_R10, REG_R11,
+					 REG_R12, REG_R13, REG_R14, REG_R15 };
+	uint64_t value;
+
+	if (number == BINARY_NO_REGISTER)
+		return;
+	value = (uint64_t)g[place[number]];
+	g[place[number]] =
+		(greg_t)(value << PERDURE_WINDOW_SHIFT | value >> (64 - PERDURE_WINDOW_SHIFT));
+}
+
 static void show(struct shown *view, greg_t *g)
 {
 	enum binary_stack stack;
 	uintptr_t original;
+	uint8_t turned;
 
 	memcpy(view->before, g, sizeof(view->before));
-	if (binary_look_up((uintptr_t)g[REG_RIP], &original, &stack)) {
+	if (binary_look_up((uintptr_t)g[REG_RIP], &original, &stack, &turned)) {
 		raise_stack(g, stack);
+		turn_back(g, turned);
 		g[REG_RIP] = (greg_t)original;
 	} else if (!show_entry(g)) {
 		return;

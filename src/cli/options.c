@@ -64,6 +64,10 @@ static const char *switch_kind(struct options *options, const char *value, bool 
 	static char text[128];
 	const char *better;
 
+	if (strcmp(value, "all") == 0) {
+		options->session.enabled = on ? (1u << KIND_COUNT) - 1 : 0;
+		return NULL;
+	}
 	if (kind < KIND_COUNT) {
 		options->session.enabled &= ~(1u << kind);
 		options->session.enabled |= (uint32_t)on << kind;
@@ -425,8 +429,8 @@ static const struct option {
 	  ALL },
 	{ "--pm-heap", NULL, set_pm_heap, "the program's heap is persistent memory", ALL },
 	{ "--model", "M", set_model, "px86 (default) or eadr: caches are persistent", ALL },
-	{ "--enable", "KIND", set_enable, "also report this kind of finding", ALL },
-	{ "--disable", "KIND", set_disable, "do not report this kind of finding", ALL },
+	{ "--enable", "KIND", set_enable, "also report this kind of finding, or all", ALL },
+	{ "--disable", "KIND", set_disable, "do not report this kind of finding, or all", ALL },
 	{ "--lib-model", "FILE", set_lib_model,
 	  "what the functions of a library do (docs/models.md); may be repeated", ALL },
 	{ "--trust-lib", "GLOB", set_trust_lib,

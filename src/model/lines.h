@@ -114,6 +114,12 @@ struct lines {
 /* Who listens. Per process: function addresses differ between processes. Null-terminated. */
 void lines_listen(const struct lines_listener *const *listeners);
 
+/* Somebody will ask about this line. */
+static inline void lines_prefetch(const struct lines *lines, uint64_t address)
+{
+	__builtin_prefetch(&lines->line[(address - lines->base) / LINES_LINE_SIZE], 1);
+}
+
 /*
  * A store, in two halves, so that the caller's own store happens under the line's lock:
  * lines_begin, write the bytes, lines_end_store. [address, address+size) lies in one line.

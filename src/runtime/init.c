@@ -142,6 +142,8 @@ static void attach(const char *path)
 	thread_init();
 	runtime_session = session;
 	checkers_start(session);
+	session->idle = !session->options.enabled && !session->listening &&
+			!session->executions.on && !session->stream.on;
 	runtime_image = execution && atoi(execution) ? image_of_recovery(session, atoi(execution))
 						     : add_image(session, -1, getpid());
 	if (runtime_image > 0)

@@ -15,6 +15,7 @@ struct library_hook {
 	void *real;
 	uintptr_t low,
 		high;      /* the object that defines it; if prebuilt, its own calls are its own */
+	bool patched;      /* … because it was patched when it was loaded */
 	bool instrumented; /* its code tells loads, stores, flushes and fences itself */
 	bool fence_only;   /* nothing to do unless this thread has something pending */
 };

@@ -347,13 +347,17 @@ static void note_call(const struct library_call *call)
 	uint32_t library = call->hook->function->library;
 	bool instrumented = call->hook->instrumented;
 
-	if (!runtime_session->library.library[library].transactional)
+	if (!runtime_session->library.library[library].transactional && !call->hook->patched)
 		return;
 	if (thread->calls < THREAD_CALLS)
-		thread->call[thread->calls++] =
-			(struct thread_call){ call->frame,
-					      instrumented ? 0 : (uintptr_t)call->hook->real + 1,
-					      call->hook->low, call->hook->high };
+		thread->call[thread->calls++] = (struct thread_call){
+			.frame = call->frame,
+			.entry = instrumented ? 0 : stack_entry(call->hook->real),
+			.function = call->hook->patched ? stack_entry(call->hook->real) : 0,
+			.low = call->hook->low,
+			.high = call->hook->high,
+			.transactional = runtime_session->library.library[library].transactional,
+		};
 }
 
 bool library_is_inside(const struct frame *frame)
@@ -363,7 +367,10 @@ bool library_is_inside(const struct frame *frame)
 	if (!thread->calls)
 		return false;
 	drop_left(thread, frame);
-	return thread->calls != 0;
+	for (unsigned i = 0; i < thread->calls; i++)
+		if (thread->call[i].transactional)
+			return true;
+	return false;
 }
 
 void library_jump(const struct frame *frame)

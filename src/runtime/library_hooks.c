@@ -249,6 +249,7 @@ static bool describe_hook(struct library_hook *hook, const struct library_functi
 		.function = function,
 		.real = real,
 		.instrumented = instrumented,
+		.patched = patched,
 		.fence_only = fence_only && wanted,
 	};
 	if (serves)

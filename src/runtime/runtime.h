@@ -60,8 +60,10 @@ extern __thread struct perdure_inline __perdure_inline
 /* A call of a library that has transactions, and where that library's code is. */
 struct thread_call {
 	const struct frame *frame;
-	uintptr_t entry; /* an address in the function that was called; 0 if it has hooks */
+	uintptr_t entry;    /* an address in the function that was called; 0 if it has hooks */
+	uintptr_t function; /* the same as it stands in stacks; 0 if that has a frame of its own */
 	uintptr_t low, high;
+	bool transactional;
 };
 enum { THREAD_CALLS = 8 };
 
@@ -142,8 +144,6 @@ static inline bool is_followed(const void *p)
 /* ---- stack.c ---- */
 
 HIDDEN void stack_init(void);
-/* Gives back what the thread has kept for its next captures. */
-HIDDEN void stack_end_thread(void);
 /* Is the stack of this access in patched code known, without a look at unwind tables? */
 HIDDEN bool stack_is_kept(const struct frame *frame);
 /* How a function that a hook has called stands in stacks. */

@@ -188,6 +188,12 @@ struct unwind_state {
 	bool started;
 };
 
+static bool is_library_call(uintptr_t pc)
+{
+	return pc - (uintptr_t)library_call_entry <
+	       (uintptr_t)library_call_end - (uintptr_t)library_call_entry;
+}
+
 /* Where a hook has called a function, which may have left its frame to another one. */
 static uintptr_t called_function(struct _Unwind_Context *context, uintptr_t pc)
 {
@@ -203,8 +209,7 @@ static _Unwind_Reason_Code unwind_frame(struct _Unwind_Context *context, void *a
 	struct unwind_state *state = argument;
 	uintptr_t pc = _Unwind_GetIP(context);
 
-	if (pc - (uintptr_t)library_call_entry <
-	    (uintptr_t)library_call_end - (uintptr_t)library_call_entry)
+	if (is_library_call(pc))
 		pc = called_function(context, pc);
 	if (!state->started && pc != state->first)
 		return _URC_NO_REASON;
@@ -240,99 +245,215 @@ static uint32_t keep(struct walk *walk)
 	return number;
 }
 
+/* ---- code without frame pointers ---- */
+
 /*
- * Code that was not built with perdure-cc needs the unwinder each time. But a function that is
- * still running is called from where it was: a stack is the same as the last one that was taken at
- * this instruction and this depth, if all return addresses are still there.
+ * Patched code needs unwind tables, but these say the same each time: how large a frame is at this
+ * instruction, counted from the stack pointer. What the unwinder has found out is kept here, one
+ * word an instruction: its address, the size in words, and what kind of frame it is.
  */
-enum { KEPT_WALKS = 256 };
-struct kept_walk {
-	uintptr_t pc;
-	const struct frame *frame, *caller;
-	uint32_t number, count;
-	struct {
-		const uintptr_t *place;
-		uintptr_t address;
-	} back[STACKS_DEPTH];
+enum frame_kind {
+	FRAME_FIXED = 1,   /* of this size; rbp is anything from there on … */
+	FRAME_KEEPS = 2,   /* … or the same as before */
+	FRAME_POINTER = 3, /* rbp points to the caller's */
+	FRAME_LAST = 4,
+	FRAME_ODD = 5, /* each time another */
 };
-static __thread struct kept_walk *kept_walks __attribute__((tls_model("initial-exec")));
+enum { FRAMES = 1 << 15, SIZE_BITS = 13, KIND_BITS = 3, LARGEST = (1 << SIZE_BITS) - 1 };
+static uint64_t frames[FRAMES];
 
-static struct kept_walk *find_kept(const struct frame *frame)
+static uint64_t *frame_slot(uintptr_t pc)
 {
-	uint64_t hash = ((uintptr_t)frame ^ frame->return_address << 16) * 0x9e3779b97f4a7c15ull;
+	return &frames[pc * 0x9e3779b97f4a7c15ull >> 49];
+}
 
-	if (!kept_walks) {
-		kept_walks = binary_room(KEPT_WALKS * sizeof(*kept_walks));
-		if (!kept_walks)
-			return NULL;
+static uint64_t frame_word(uintptr_t pc, uint64_t words, enum frame_kind kind)
+{
+	return (uint64_t)pc << (SIZE_BITS + KIND_BITS) | words << KIND_BITS | kind;
+}
+
+/* What is known of the frame at this address; 0: nothing. */
+static uint64_t frame_known(uintptr_t pc)
+{
+	uint64_t word = __atomic_load_n(frame_slot(pc), __ATOMIC_RELAXED);
+
+	return word >> (SIZE_BITS + KIND_BITS) == (pc & (~0ull >> (SIZE_BITS + KIND_BITS))) ? word
+											    : 0;
+}
+
+static void frame_note(uintptr_t pc, uintptr_t sp, uintptr_t next_sp, uintptr_t rbp,
+		       uintptr_t next_rbp)
+{
+	uint64_t words = (next_sp - sp) / sizeof(uint64_t), known = frame_known(pc), word;
+	enum frame_kind kind = rbp == next_rbp ? FRAME_KEEPS : FRAME_FIXED;
+
+	if (rbp >= sp && rbp < next_sp)
+		kind = rbp + 2 * sizeof(rbp) == next_sp ? FRAME_POINTER : FRAME_ODD;
+	if (next_sp <= sp || words > LARGEST || pc == signal_return)
+		kind = FRAME_ODD;
+	if (kind == FRAME_POINTER || kind == FRAME_ODD)
+		words = 0;
+	word = frame_word(pc, words, kind);
+	if (known && known != word && (known | 1) != (word | 1)) /* but for fixed and keeps */
+		word = frame_word(pc, 0, FRAME_ODD);
+	else if (known && known != word)
+		word = frame_word(pc, words, FRAME_FIXED);
+	__atomic_store_n(frame_slot(pc), word, __ATOMIC_RELAXED);
+}
+
+struct patched_walk {
+	struct walk *walk;
+	uintptr_t first, pc, sp, rbp;
+	bool started;
+};
+
+static _Unwind_Reason_Code unwind_patched(struct _Unwind_Context *context, void *argument)
+{
+	enum { RBP = 6 };
+	struct patched_walk *state = argument;
+	uintptr_t pc = _Unwind_GetIP(context), sp = _Unwind_GetCFA(context);
+	uintptr_t rbp = _Unwind_GetGR(context, RBP);
+
+	if (!state->started && pc != state->first)
+		return _URC_NO_REASON;
+	if (state->started)
+		frame_note(state->pc, state->sp, sp, state->rbp, rbp);
+	state->started = true;
+	state->pc = pc;
+	state->sp = sp;
+	state->rbp = rbp;
+	if (is_library_call(pc))
+		pc = called_function(context, pc);
+	return pc && walk_add(state->walk, pc) ? _URC_NO_REASON : _URC_END_OF_STACK;
+}
+
+static void walk_by_tables(struct walk *walk, const struct frame *frame)
+{
+	struct patched_walk state = { .walk = walk, .first = frame->return_address };
+
+	walk->depth = 0;
+	walk->complete = walk->handler = false;
+	_Unwind_Backtrace(unwind_patched, &state);
+	if (!walk->depth) { /* no tables */
+		walk->pc[0] = frame->return_address;
+		walk->depth = 1;
+	} else if (!walk->complete) {
+		__atomic_store_n(frame_slot(state.pc), frame_word(state.pc, 0, FRAME_LAST),
+				 __ATOMIC_RELAXED);
 	}
-	return &kept_walks[hash >> 56];
 }
 
-void stack_end_thread(void)
+/* The hook of a library function notes where its own frame is. */
+static const struct thread_call *call_above(uintptr_t sp)
 {
-	binary_release(kept_walks, KEPT_WALKS * sizeof(*kept_walks));
-	kept_walks = NULL;
+	const struct thread *thread = &runtime_thread;
+	const struct thread_call *found = NULL;
+
+	for (unsigned i = 0; i < thread->calls; i++)
+		if ((uintptr_t)thread->call[i].frame >= sp &&
+		    (!found || thread->call[i].frame < found->frame))
+			found = &thread->call[i];
+	return found;
 }
 
-static bool is_still_right(const struct kept_walk *kept, const struct frame *frame)
+/* False if something is not known. */
+static bool walk_known(struct walk *walk, uintptr_t pc, uintptr_t sp, uintptr_t rbp)
 {
-	if (!kept->number || kept->pc != frame->return_address || kept->frame != frame ||
-	    kept->caller != frame->caller)
-		return false;
-	for (uint32_t i = 0; i < kept->count; i++)
-		if (*kept->back[i].place != kept->back[i].address)
+	const uintptr_t low = runtime_thread.stack_low, high = runtime_thread.stack_high;
+	bool has_rbp = true;
+
+	walk->depth = 0;
+	walk->complete = walk->handler = false;
+	for (;;) {
+		const struct thread_call *call = NULL;
+		uint64_t word;
+
+		if (sp < low || sp + 2 * sizeof(sp) > high)
 			return false;
-	return true;
-}
-
-struct kept_unwind {
-	struct unwind_state state;
-	struct kept_walk *kept;
-};
-
-static _Unwind_Reason_Code unwind_kept(struct _Unwind_Context *context, void *argument)
-{
-	struct kept_unwind *unwind = argument;
-	struct kept_walk *kept = unwind->kept;
-	_Unwind_Reason_Code code = unwind_frame(context, &unwind->state);
-
-	/* The next frame's address is above the arguments of this one's caller. */
-	if (unwind->state.started && code == _URC_NO_REASON && kept->count < STACKS_DEPTH) {
-		const uintptr_t *place = (const uintptr_t *)_Unwind_GetCFA(context) - 1;
-
-		kept->back[kept->count].place = place;
-		kept->back[kept->count++].address = *place;
+		if (is_library_call(pc)) {
+			call = call_above(sp);
+			if (!call || !call->function)
+				return false;
+			pc = call->function;
+		}
+		if (!walk_add(walk, pc))
+			return true;
+		if (call) {
+			sp = (uintptr_t)(call->frame + 1);
+			rbp = (uintptr_t)call->frame->caller;
+			has_rbp = true;
+			pc = call->frame->return_address;
+			continue;
+		}
+		word = frame_known(pc);
+		switch (word & ((1 << KIND_BITS) - 1)) {
+		case FRAME_FIXED:
+			has_rbp = false;
+			sp += (word >> KIND_BITS & LARGEST) * sizeof(uint64_t);
+			break;
+		case FRAME_KEEPS:
+			sp += (word >> KIND_BITS & LARGEST) * sizeof(uint64_t);
+			break;
+		case FRAME_POINTER:
+			if (!has_rbp || rbp < sp || rbp + 2 * sizeof(rbp) > high ||
+			    rbp % sizeof(rbp))
+				return false;
+			sp = rbp + 2 * sizeof(rbp);
+			rbp = *(const uintptr_t *)rbp;
+			break;
+		case FRAME_LAST:
+			return true;
+		default:
+			return false;
+		}
+		if (sp > high || sp % sizeof(sp))
+			return false;
+		pc = ((const uintptr_t *)sp)[-1];
 	}
-	return code;
 }
+
+/* A hit knows all registers; a function that stands in for libc's has a frame. */
+static bool walk_patched(struct walk *walk, const struct frame *frame)
+{
+	const struct binary_registers *r = (const struct binary_registers *)frame;
+
+	if (binary_hit_registers == r)
+		return walk_known(walk, frame->return_address, (uintptr_t)(r + 1) + BINARY_RED_ZONE,
+				  r->rbp);
+	return walk_known(walk, frame->return_address, (uintptr_t)(frame + 1),
+			  (uintptr_t)frame->caller);
+}
+
+/* The last one, if the same is asked for again. */
+static __thread struct {
+	const struct frame *frame;
+	uint32_t number;
+} last_patched __attribute__((tls_model("initial-exec")));
 
 bool stack_is_kept(const struct frame *frame)
 {
-	const struct kept_walk *kept = find_kept(frame);
+	struct walk walk;
 
-	return kept && is_still_right(kept, frame);
+	if (!walk_patched(&walk, frame))
+		return false;
+	walk_finish(&walk);
+	last_patched.number = stacks_find(&runtime_session->stacks, &runtime_thread.shared->stacks,
+					  modules_image(), walk.pc, walk.depth);
+	last_patched.frame = last_patched.number ? frame : NULL;
+	return last_patched.number;
 }
 
 static uint32_t capture_patched(const struct frame *frame)
 {
-	struct walk walk = { .depth = 0 };
-	struct kept_walk *kept = find_kept(frame);
-	struct kept_unwind unwind = { { &walk, frame->return_address, false }, kept };
+	struct walk walk;
 
-	if (!kept)
-		return 0;
-	if (is_still_right(kept, frame))
-		return kept->number;
-	*kept = (struct kept_walk){ .pc = frame->return_address,
-				    .frame = frame,
-				    .caller = frame->caller };
-	_Unwind_Backtrace(unwind_kept, &unwind);
-	if (!walk.depth) { /* no tables */
-		walk.pc[0] = frame->return_address;
-		walk.depth = 1;
+	if (last_patched.frame == frame) {
+		last_patched.frame = NULL;
+		return last_patched.number;
 	}
-	return kept->number = keep(&walk);
+	if (!walk_patched(&walk, frame))
+		walk_by_tables(&walk, frame);
+	return keep(&walk);
 }
 
 uint32_t stack_capture(const struct frame *frame)

@@ -129,7 +129,6 @@ void thread_end(void)
 		return;
 	runtime_thread.busy = true;
 	transactions_end_thread();
-	stack_end_thread();
 	locked = spin_lock(&session->lock, thread_owner());
 	session->loads += slot->loads;
 	session->stores += slot->stores;

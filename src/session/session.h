@@ -129,6 +129,7 @@ struct session {
 	char magic[16];
 	struct session_options options;
 
+	bool idle;          /* nobody wants anything: no kind of finding, no events */
 	uint32_t listening; /* who wants events: enum session_listener */
 	uint32_t lock;      /* images, modules, files, ranges, threads, limits */
 	uint32_t images, modules, files, ranges, next_thread;

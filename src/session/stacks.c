@@ -88,6 +88,29 @@ uint32_t stacks_add(struct stacks *stacks, struct stacks_cache *cache, uint32_t 
 	return number;
 }
 
+uint32_t stacks_find(struct stacks *stacks, struct stacks_cache *cache, uint32_t image,
+		     const uintptr_t *frames, uint32_t depth)
+{
+	uint64_t hash = hash_frames(image, frames, depth);
+	uint32_t at = hash % STACKS_CACHED;
+
+	if (cache->entry[at].hash == hash)
+		return cache->entry[at].number;
+	for (uint32_t probe = 0; probe < PROBES; probe++) {
+		uint32_t seen = __atomic_load_n(&stacks->slot[(hash + probe) % STACKS_SLOTS],
+						__ATOMIC_ACQUIRE);
+
+		if (!seen)
+			return 0;
+		if (stacks->word[seen] != hash)
+			continue;
+		cache->entry[at].hash = hash;
+		cache->entry[at].number = seen;
+		return seen;
+	}
+	return 0;
+}
+
 const uint64_t *stacks_get(const struct stacks *stacks, uint32_t number, uint32_t *depth,
 			   uint32_t *image)
 {

@@ -39,6 +39,9 @@ struct stacks {
  * which program image the addresses belong to (exec starts another one). *added says whether the
  * stack was new. The cache is the calling thread's.
  */
+/* The number of a stack that was seen before; 0 if it was not. */
+uint32_t stacks_find(struct stacks *stacks, struct stacks_cache *cache, uint32_t image,
+		     const uintptr_t *frames, uint32_t depth);
 uint32_t stacks_add(struct stacks *stacks, struct stacks_cache *cache, uint32_t image,
 		    const uintptr_t *frames, uint32_t depth, bool *added);
 
