@@ -4,6 +4,8 @@
  * its flushes and its fences reach the same hooks as those of instrumented code.
  *
  *   decode.c         instructions of an object, and which of them matter: sites
+ *   liveness.c       which registers nobody needs
+ *   plan.c           what is known of objects that were decoded before
  *   emit.c           copies of instructions, with a question before each site: is this PM?
  *   space.c          room for copies, where a jump can reach it
  *   tactics.c        how a jump gets into the program and disturbs nothing else
@@ -70,6 +72,8 @@ struct binary_site {
 	uint32_t descriptor; /* of event.h: flags, or the kind of a flush or fence */
 	struct binary_operand operand[BINARY_OPERANDS];
 	struct binary_lanes lanes;
+	uint16_t dead;   /* registers that nobody reads from here on before they are overwritten */
+	bool flags_dead; /* the same of the flags */
 };
 
 enum { BINARY_HIGH = 32, BINARY_IMMEDIATE = 64 };
@@ -84,15 +88,27 @@ extern HIDDEN uint32_t binary_site_count;
 
 /* ---- one object's code ---- */
 
+/* How an instruction can be moved. */
+enum binary_move { BINARY_STAYS, BINARY_AS_IT_IS, BINARY_RELATIVE, BINARY_BRANCH, BINARY_CALL };
+
+/* Positions are counted from the start of the text: what is found out about it is kept. */
 struct binary_instruction {
 	uint32_t offset;
+	uint32_t site;          /* or BINARY_NO_SITE */
+	int32_t goal;           /* of a branch, a call, or a relative operand */
+	uint16_t reads, writes; /* general registers, one bit each */
 	uint8_t length;
-	bool bad;      /* not understood */
-	bool target;   /* something is known to jump here */
-	bool done;     /* is somewhere else now */
-	bool leaves;   /* what follows is not reached from here */
-	bool calls;    /* what follows is a return address */
-	uint32_t site; /* or BINARY_NO_SITE */
+	uint8_t how;             /* enum binary_move */
+	uint8_t opcode;          /* of a conditional branch */
+	uint8_t displacement_at; /* of a relative operand, in the instruction */
+	bool bad : 1;            /* not understood */
+	bool target : 1;         /* something is known to jump here */
+	bool done : 1;           /* is somewhere else now */
+	bool leaves : 1;         /* what follows is not reached from here */
+	bool calls : 1;          /* what follows is a return address */
+	bool conditional : 1;
+	bool ends : 1; /* a call, a return, the kernel: who knows what they read */
+	bool tests_flags : 1, sets_flags : 1; /* all of them */
 };
 
 struct binary_text {
@@ -107,6 +123,13 @@ struct binary_text {
 	uint32_t *at; /* offset to number + 1 of the instruction that starts there; 0: none does */
 };
 
+/* Whose code it is. */
+struct binary_object {
+	uintptr_t bias;
+	const uint8_t *id; /* build-id */
+	unsigned id_size;
+};
+
 /* What became of the sites. */
 struct binary_counts {
 	uint32_t sites, patched;
@@ -116,28 +139,23 @@ extern HIDDEN struct binary_counts binary_counts;
 
 /* False if the disassembler is not there. */
 HIDDEN bool binary_decoder_start(void);
-/* Fills in list and at, and adds the sites. False if there is no memory for that. */
-HIDDEN bool binary_decode(struct binary_text *text);
-/* Are all flags overwritten from this instruction on, before anything reads them? */
-HIDDEN bool binary_flags_are_dead(const struct binary_text *text, uint32_t number);
-
-/* Registers, one bit each, that nobody reads from this instruction on before they are overwritten.
- */
-HIDDEN uint32_t binary_dead_registers(const struct binary_text *text, uint32_t number);
-
-/* How an instruction can be moved. */
-enum binary_move { BINARY_AS_IT_IS, BINARY_RELATIVE, BINARY_BRANCH, BINARY_CALL, BINARY_STAYS };
-struct binary_moving {
-	enum binary_move how;
-	uintptr_t goal; /* of a branch, a call, or a relative operand */
-	uint8_t opcode; /* of a conditional branch */
-	bool conditional;
-	uint8_t displacement_at; /* of a relative operand, in the instruction */
-};
+/* Fills in list and at, for which there is room, and adds the sites. */
+HIDDEN void binary_decode(struct binary_text *text);
 /* Of the instruction at this address; 0 if there is none. */
 HIDDEN unsigned binary_length(uintptr_t address);
-HIDDEN void binary_describe_move(const struct binary_text *text, uint32_t number,
-				 struct binary_moving *moving);
+
+/* ---- plan.c ---- */
+
+/* The same from what is known of the object; false if there is nothing. */
+HIDDEN bool binary_plan_load(const struct binary_object *object, struct binary_text *text);
+/* Keeps it. The sites are those from this one on. */
+HIDDEN void binary_plan_save(const struct binary_object *object, const struct binary_text *text,
+			     uint32_t first_site, uint32_t unknown);
+
+/* ---- liveness.c ---- */
+
+/* For each site: what is dead there. */
+HIDDEN void binary_find_dead(const struct binary_text *text);
 
 /* ---- emit.c ---- */
 

@@ -476,13 +476,105 @@ static bool describe(const struct decoded *d, bool framed, struct binary_site *s
 	return true;
 }
 
-/* ---- a whole object ---- */
+/* ---- what it does to registers, and how it can be moved ---- */
 
-static void mark_target(const struct binary_text *text, uintptr_t address)
+static bool overwrites_flags(const ZydisDecodedInstruction *is)
 {
-	if (address - text->start < text->size && text->at[address - text->start])
-		text->list[text->at[address - text->start] - 1].target = true;
+	const uint32_t all = ZYDIS_CPUFLAG_CF | ZYDIS_CPUFLAG_PF | ZYDIS_CPUFLAG_ZF |
+			     ZYDIS_CPUFLAG_SF | ZYDIS_CPUFLAG_OF | ZYDIS_CPUFLAG_AF;
+
+	/* A shift, or a string, of length 0 leaves them as they are. */
+	if (!is->cpu_flags || is->meta.category == ZYDIS_CATEGORY_SHIFT ||
+	    is->meta.category == ZYDIS_CATEGORY_ROTATE ||
+	    is->meta.category == ZYDIS_CATEGORY_STRINGOP)
+		return false;
+	return !(all & ~(is->cpu_flags->modified | is->cpu_flags->set_0 | is->cpu_flags->set_1));
 }
+
+static void note_register(ZydisRegister r, bool reads, bool writes, bool always, uint32_t *read,
+			  uint32_t *written)
+{
+	bool whole;
+	uint8_t number = any_register(r, &whole);
+
+	if (number == BINARY_NO_REGISTER)
+		return;
+	if (reads || (writes && (!whole || !always)))
+		*read |= 1u << number; /* a part that stays is as good as read */
+	else if (writes)
+		*written |= 1u << number;
+}
+
+static void registers_of(const struct decoded *d, uint32_t *read, uint32_t *written)
+{
+	*read = *written = 0;
+	for (unsigned i = 0; i < d->is.operand_count; i++) {
+		const ZydisDecodedOperand *operand = &d->operand[i];
+
+		if (operand->type == ZYDIS_OPERAND_TYPE_MEMORY) {
+			note_register(operand->mem.base, true, false, true, read, written);
+			note_register(operand->mem.index, true, false, true, read, written);
+		} else if (operand->type == ZYDIS_OPERAND_TYPE_REGISTER) {
+			note_register(operand->reg.value,
+				      operand->actions & ZYDIS_OPERAND_ACTION_MASK_READ,
+				      operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE,
+				      operand->actions & ZYDIS_OPERAND_ACTION_WRITE, read, written);
+		}
+	}
+	*written &= ~*read;
+}
+
+static bool set_goal(struct binary_instruction *instruction, int64_t distance)
+{
+	int64_t goal = (int64_t)instruction->offset + instruction->length + distance;
+
+	instruction->goal = (int32_t)goal;
+	return goal == (int32_t)goal;
+}
+
+static void describe_move(struct binary_instruction *instruction, const struct decoded *d)
+{
+	const ZydisDecodedInstruction *is = &d->is;
+
+	instruction->how = BINARY_STAYS;
+	if (is->mnemonic == ZYDIS_MNEMONIC_XBEGIN)
+		return;
+	if (is_branch(is) && is->operand_count_visible &&
+	    d->operand[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE && d->operand[0].imm.is_relative) {
+		if (set_goal(instruction, d->operand[0].imm.value.s))
+			instruction->how = is->meta.category == ZYDIS_CATEGORY_CALL ? BINARY_CALL
+										    : BINARY_BRANCH;
+		instruction->conditional = is->meta.category == ZYDIS_CATEGORY_COND_BR;
+		instruction->opcode = is->opcode;
+		return;
+	}
+	if (is->meta.category == ZYDIS_CATEGORY_CALL || is->meta.category == ZYDIS_CATEGORY_SYSCALL)
+		return;
+	instruction->how = BINARY_AS_IT_IS;
+	if (!(is->attributes & ZYDIS_ATTRIB_IS_RELATIVE))
+		return;
+	instruction->displacement_at = is->raw.disp.offset;
+	instruction->how = is->raw.disp.size == 32 && set_goal(instruction, is->raw.disp.value)
+				   ? BINARY_RELATIVE
+				   : BINARY_STAYS;
+}
+
+static void describe_registers(struct binary_instruction *instruction, const struct decoded *d)
+{
+	uint32_t read, written;
+
+	registers_of(d, &read, &written);
+	instruction->reads = (uint16_t)read;
+	instruction->writes = (uint16_t)written;
+	instruction->tests_flags = d->is.cpu_flags && d->is.cpu_flags->tested;
+	instruction->sets_flags = overwrites_flags(&d->is);
+	instruction->ends = d->is.meta.category == ZYDIS_CATEGORY_CALL ||
+			    d->is.meta.category == ZYDIS_CATEGORY_RET ||
+			    d->is.meta.category == ZYDIS_CATEGORY_SYSCALL ||
+			    d->is.meta.category == ZYDIS_CATEGORY_INTERRUPT;
+}
+
+/* ---- a whole object ---- */
 
 static void note_branch(struct binary_instruction *instruction, const struct decoded *d)
 {
@@ -536,6 +628,8 @@ static void decode_one(struct binary_text *text, uint32_t offset, bool *framed)
 	instruction->bad = false;
 	instruction->length = d.is.length;
 	note_branch(instruction, &d);
+	describe_move(instruction, &d);
+	describe_registers(instruction, &d);
 	*framed = still_framed(&d, *framed);
 	site.address = text->start + offset;
 	site.length = d.is.length;
@@ -550,195 +644,20 @@ static void decode_one(struct binary_text *text, uint32_t offset, bool *framed)
 	}
 }
 
-bool binary_decode(struct binary_text *text)
+void binary_decode(struct binary_text *text)
 {
 	bool framed = false;
 
-	text->list = binary_room((text->size + 1ul) * sizeof(*text->list));
-	text->at = binary_room((text->size + 1ul) * sizeof(*text->at));
-	if (!text->list || !text->at)
-		return false;
 	for (uint32_t offset = 0; offset < text->size; offset += text->list[text->count - 1].length)
 		decode_one(text, offset, &framed);
 	for (uint32_t i = 0; i < text->count; i++) {
 		const struct binary_instruction *instruction = &text->list[i];
-		struct decoded d;
+		uint32_t goal = (uint32_t)instruction->goal;
 
 		if (instruction->calls && i + 1 < text->count)
 			text->list[i + 1].target = true;
-		if (instruction->bad || !decode(text, instruction->offset, &d))
-			continue;
-		for (unsigned k = 0; k < d.is.operand_count_visible; k++) {
-			const ZydisDecodedOperand *operand = &d.operand[k];
-			uintptr_t next = text->start + instruction->offset + instruction->length;
-
-			if (operand->type == ZYDIS_OPERAND_TYPE_IMMEDIATE &&
-			    operand->imm.is_relative)
-				mark_target(text, next + operand->imm.value.s);
-			else if (operand->type == ZYDIS_OPERAND_TYPE_MEMORY &&
-				 operand->mem.base == ZYDIS_REGISTER_RIP)
-				mark_target(text, next + operand->mem.disp.value);
-		}
+		if (instruction->how >= BINARY_RELATIVE && goal < text->size && text->at[goal])
+			text->list[text->at[goal] - 1].target = true;
 	}
-	return true;
-}
-
-/* ---- questions of those who move code ---- */
-
-/* The instruction that a direct jump leads to, in this text; BINARY_NO_SITE if there is none. */
-static uint32_t jump_goal(const struct binary_text *text, uint32_t number, const struct decoded *d)
-{
-	uint64_t offset = text->list[number].offset + text->list[number].length +
-			  (uint64_t)d->operand[0].imm.value.s;
-
-	if (d->operand[0].type != ZYDIS_OPERAND_TYPE_IMMEDIATE || !d->operand[0].imm.is_relative ||
-	    offset >= text->size || !text->at[offset])
-		return BINARY_NO_SITE;
-	return text->at[offset] - 1;
-}
-
-static bool overwrites_flags(const ZydisDecodedInstruction *is)
-{
-	const uint32_t all = ZYDIS_CPUFLAG_CF | ZYDIS_CPUFLAG_PF | ZYDIS_CPUFLAG_ZF |
-			     ZYDIS_CPUFLAG_SF | ZYDIS_CPUFLAG_OF | ZYDIS_CPUFLAG_AF;
-
-	/* A shift, or a string, of length 0 leaves them as they are. */
-	if (!is->cpu_flags || is->meta.category == ZYDIS_CATEGORY_SHIFT ||
-	    is->meta.category == ZYDIS_CATEGORY_ROTATE ||
-	    is->meta.category == ZYDIS_CATEGORY_STRINGOP)
-		return false;
-	return !(all & ~(is->cpu_flags->modified | is->cpu_flags->set_0 | is->cpu_flags->set_1));
-}
-
-bool binary_flags_are_dead(const struct binary_text *text, uint32_t number)
-{
-	enum { FAR = 24 };
-	uint32_t i = number;
-
-	for (unsigned steps = 0; steps < FAR && i < text->count; steps++, i++) {
-		struct decoded d;
-
-		if (text->list[i].bad || !decode(text, text->list[i].offset, &d))
-			return false;
-		if (d.is.cpu_flags && d.is.cpu_flags->tested)
-			return false;
-		if (d.is.meta.category == ZYDIS_CATEGORY_CALL ||
-		    d.is.meta.category == ZYDIS_CATEGORY_RET || overwrites_flags(&d.is))
-			return true;
-		if (is_branch(&d.is)) {
-			i = jump_goal(text, i, &d);
-			if (i == BINARY_NO_SITE)
-				return false;
-			i--;
-		}
-	}
-	return false;
-}
-
-static void note_register(ZydisRegister r, bool reads, bool writes, bool always, uint32_t *read,
-			  uint32_t *written)
-{
-	bool whole;
-	uint8_t number = any_register(r, &whole);
-
-	if (number == BINARY_NO_REGISTER)
-		return;
-	if (reads || (writes && (!whole || !always)))
-		*read |= 1u << number; /* a part that stays is as good as read */
-	else if (writes)
-		*written |= 1u << number;
-}
-
-static void registers_of(const struct decoded *d, uint32_t *read, uint32_t *written)
-{
-	*read = *written = 0;
-	for (unsigned i = 0; i < d->is.operand_count; i++) {
-		const ZydisDecodedOperand *operand = &d->operand[i];
-
-		if (operand->type == ZYDIS_OPERAND_TYPE_MEMORY) {
-			note_register(operand->mem.base, true, false, true, read, written);
-			note_register(operand->mem.index, true, false, true, read, written);
-		} else if (operand->type == ZYDIS_OPERAND_TYPE_REGISTER) {
-			note_register(operand->reg.value,
-				      operand->actions & ZYDIS_OPERAND_ACTION_MASK_READ,
-				      operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE,
-				      operand->actions & ZYDIS_OPERAND_ACTION_WRITE, read, written);
-		}
-	}
-	*written &= ~*read;
-}
-
-static uint32_t dead_on_all_ways(const struct binary_text *text, uint32_t number, uint32_t alive,
-				 unsigned steps)
-{
-	uint32_t dead = 0, i = number;
-
-	for (; steps && i < text->count; steps--, i++) {
-		uint32_t read, written, goal;
-		struct decoded d;
-
-		if (text->list[i].bad || !decode(text, text->list[i].offset, &d) ||
-		    is_request(text, text->list[i].offset))
-			return dead;
-		registers_of(&d, &read, &written);
-		alive |= read & ~dead;
-		/* Compilers know which registers a function leaves alone, whatever the convention.
-		 */
-		if (d.is.meta.category == ZYDIS_CATEGORY_CALL ||
-		    d.is.meta.category == ZYDIS_CATEGORY_RET ||
-		    d.is.meta.category == ZYDIS_CATEGORY_SYSCALL ||
-		    d.is.meta.category == ZYDIS_CATEGORY_INTERRUPT)
-			return dead;
-		dead |= written & ~alive;
-		if (!is_branch(&d.is))
-			continue;
-		goal = jump_goal(text, i, &d);
-		if (goal == BINARY_NO_SITE)
-			return dead;
-		if (d.is.meta.category == ZYDIS_CATEGORY_COND_BR)
-			return dead | (dead_on_all_ways(text, goal, alive | dead, steps / 2) &
-				       dead_on_all_ways(text, i + 1, alive | dead, steps / 2));
-		i = goal - 1;
-	}
-	return dead;
-}
-
-uint32_t binary_dead_registers(const struct binary_text *text, uint32_t number)
-{
-	/* What unwinders need is always alive: all but rax, rcx, rdx, rsi, rdi, r8, r9, r11. */
-	enum { FAR = 24, SCRATCH = 0xbc7 };
-
-	return dead_on_all_ways(text, number, ~(uint32_t)SCRATCH, FAR) & SCRATCH;
-}
-
-void binary_describe_move(const struct binary_text *text, uint32_t number,
-			  struct binary_moving *moving)
-{
-	const struct binary_instruction *instruction = &text->list[number];
-	uintptr_t next = text->start + instruction->offset + instruction->length;
-	struct decoded d;
-
-	*moving = (struct binary_moving){ .how = BINARY_STAYS };
-	if (instruction->bad || !decode(text, instruction->offset, &d))
-		return;
-	if (is_branch(&d.is) && d.is.operand_count_visible &&
-	    d.operand[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE && d.operand[0].imm.is_relative) {
-		if (d.is.mnemonic == ZYDIS_MNEMONIC_XBEGIN)
-			return;
-		moving->how =
-			d.is.meta.category == ZYDIS_CATEGORY_CALL ? BINARY_CALL : BINARY_BRANCH;
-		moving->goal = next + d.operand[0].imm.value.s;
-		moving->conditional = d.is.meta.category == ZYDIS_CATEGORY_COND_BR;
-		moving->opcode = d.is.opcode;
-		return;
-	}
-	if (d.is.meta.category == ZYDIS_CATEGORY_CALL ||
-	    d.is.meta.category == ZYDIS_CATEGORY_SYSCALL || d.is.mnemonic == ZYDIS_MNEMONIC_XBEGIN)
-		return;
-	moving->how = BINARY_AS_IT_IS;
-	if (!(d.is.attributes & ZYDIS_ATTRIB_IS_RELATIVE))
-		return;
-	moving->how = d.is.raw.disp.size == 32 ? BINARY_RELATIVE : BINARY_STAYS;
-	moving->goal = next + d.is.raw.disp.value;
-	moving->displacement_at = d.is.raw.disp.offset;
+	binary_find_dead(text);
 }

@@ -62,9 +62,13 @@ static void put_jump(struct code *code, uintptr_t goal)
 
 /* ---- moved instructions ---- */
 
-static void put_moved(struct code *code, const uint8_t *bytes, unsigned length,
-		      const struct binary_moving *moving, uintptr_t next)
+static void put_moved(struct code *code, const struct binary_text *text,
+		      const struct binary_instruction *moving)
 {
+	const uint8_t *bytes = text->code + moving->offset;
+	unsigned length = moving->length;
+	uintptr_t goal = text->start + (int64_t)moving->goal;
+	uintptr_t next = text->start + moving->offset + length;
 	uint8_t copy[BINARY_LONGEST];
 	int64_t distance;
 	int32_t short_distance;
@@ -74,7 +78,7 @@ static void put_moved(struct code *code, const uint8_t *bytes, unsigned length,
 		put(code, bytes, length);
 		break;
 	case BINARY_RELATIVE:
-		distance = (int64_t)(moving->goal - (here(code) + length));
+		distance = (int64_t)(goal - (here(code) + length));
 		short_distance = (int32_t)distance;
 		code->failed |= distance != short_distance;
 		memcpy(copy, bytes, length);
@@ -86,7 +90,7 @@ static void put_moved(struct code *code, const uint8_t *bytes, unsigned length,
 		put_word(code, (uint32_t)next);
 		PUT(code, 0xc7, 0x44, 0x24, 0x04);
 		put_word(code, (uint32_t)(next >> 32));
-		put_jump(code, moving->goal);
+		put_jump(code, goal);
 		break;
 	case BINARY_BRANCH:
 		if (moving->conditional && moving->opcode >= 0xe0 && moving->opcode <= 0xe3) {
@@ -95,10 +99,10 @@ static void put_moved(struct code *code, const uint8_t *bytes, unsigned length,
 		} else if (moving->conditional) {
 			put_byte(code, 0x0f);
 			put_byte(code, 0x80 | (moving->opcode & 0xf));
-			put_distance(code, moving->goal);
+			put_distance(code, goal);
 			break;
 		}
-		put_jump(code, moving->goal);
+		put_jump(code, goal);
 		break;
 	default:
 		code->failed = true;
@@ -149,7 +153,6 @@ struct body {
 	const struct binary_text *text;
 	uint32_t first;
 	unsigned count;
-	struct binary_moving moving[BINARY_GROUP];
 	unsigned copy[BINARY_GROUP], behind[BINARY_GROUP]; /* where each instruction is, and ends */
 	struct fixup fixup[2 * SITES_MAX];
 	struct island island[2 * SITES_MAX]; /* of each */
@@ -278,8 +281,8 @@ static void ask_in_place(struct body *body, unsigned site, const struct binary_o
 /* With a register that nobody needs, and no stack. */
 static bool ask_cheaply(struct body *body, unsigned i, const struct binary_site *site)
 {
-	uint32_t dead = binary_dead_registers(body->text, body->first + i);
-	bool flags = binary_flags_are_dead(body->text, body->first + i);
+	uint32_t dead = site->dead;
+	bool flags = site->flags_dead;
 
 	if (!dead && flags && has_only_base(site)) {
 		ask_in_place(body, i, &site->operand[0]);
@@ -351,7 +354,6 @@ static bool stores(const struct binary_site *site)
 static void put_island(struct body *body, const struct fixup *fixup, struct island *island)
 {
 	const struct binary_instruction *instruction = &body->text->list[body->first + fixup->site];
-	const uint8_t *bytes = body->text->code + instruction->offset;
 	struct code *code = &body->code;
 	uintptr_t start = (uintptr_t)code->bytes;
 
@@ -368,7 +370,7 @@ static void put_island(struct body *body, const struct fixup *fixup, struct isla
 		return;
 	}
 	island->copy = code->size;
-	put_moved(code, bytes, instruction->length, &body->moving[fixup->site], 0);
+	put_moved(code, body->text, instruction);
 	island->behind = code->size;
 	PUT(code, 0x48, 0x8d, 0x64, 0x24, 0x80);
 	put_hit(code, instruction->site | BINARY_AFTER);
@@ -519,7 +521,7 @@ void binary_discard(uintptr_t body)
 static void note_pieces(const struct body *body)
 {
 	for (unsigned i = 0; i < body->count; i++) {
-		bool moved_call = body->moving[i].how == BINARY_CALL;
+		bool moved_call = body->text->list[body->first + i].how == BINARY_CALL;
 
 		note_piece(body, i ? body->behind[i - 1] : 0, i, false, false, BINARY_AS_IT_WAS);
 		note_piece(body, body->copy[i], i, false, !moved_call, BINARY_AS_IT_WAS);
@@ -554,9 +556,7 @@ static void put_body(struct body *body)
 		if (instruction->site != BINARY_NO_SITE)
 			ask(body, i);
 		body->copy[i] = code->size;
-		put_moved(code, text->code + instruction->offset, instruction->length,
-			  &body->moving[i],
-			  text->start + instruction->offset + instruction->length);
+		put_moved(code, text, instruction);
 		body->behind[i] = code->size;
 	}
 	if (!last->leaves)
@@ -571,8 +571,6 @@ uintptr_t binary_emit(const struct binary_text *text, uint32_t first, unsigned c
 	body.code.bytes = binary_allocate(text->start + text->list[first].offset, BODY_MAX);
 	if (!body.code.bytes)
 		return 0;
-	for (unsigned i = 0; i < count; i++)
-		binary_describe_move(text, first + i, &body.moving[i]);
 	do {
 		put_body(&body);
 	} while (!put_islands(&body));

@@ -214,7 +214,7 @@ static void before_access(struct binary_registers *r, const struct binary_site *
 		bool pm = in_window((void *)start) && size;
 
 		/* What is not there is touched by the instruction itself, not by its hook. */
-		if (pm)
+		if (pm && !runtime_recovers)
 			pm = (size = window_mapped(start, size));
 
 		if (nested < NESTED)

@@ -134,20 +134,35 @@ static uint32_t padding_of(const struct file *file, const ElfW(Shdr) * section)
 	return (uint32_t)most;
 }
 
-static void patch_section(const struct file *file, uintptr_t bias, const ElfW(Shdr) * section)
+static void understand(const struct file *file, const struct binary_object *object,
+		       struct binary_text *text)
+{
+	uint32_t first = binary_site_count, unknown = binary_counts.unknown;
+
+	if (binary_plan_load(object, text))
+		return;
+	binary_decode(text);
+	mark_functions(file, object->bias, text);
+	binary_plan_save(object, text, first, binary_counts.unknown - unknown);
+}
+
+static void patch_section(const struct file *file, const struct binary_object *object,
+			  const ElfW(Shdr) * section)
 {
 	struct binary_text text = {
-		.start = bias + section->sh_addr,
+		.start = object->bias + section->sh_addr,
 		.size = section->sh_size,
 		.padding = padding_of(file, section),
-		.code = (uint8_t *)(bias + section->sh_addr),
+		.code = (uint8_t *)(object->bias + section->sh_addr),
 		.result = binary_room(section->sh_size + 16),
 		.taken = binary_room(section->sh_size + 16),
+		.list = binary_room((section->sh_size + 1) * sizeof(*text.list)),
+		.at = binary_room((section->sh_size + 1) * sizeof(*text.at)),
 	};
 
-	if (text.result && text.taken && binary_decode(&text)) {
+	if (text.result && text.taken && text.list && text.at) {
+		understand(file, object, &text);
 		plain_copy(text.result, text.code, text.size + text.padding);
-		mark_functions(file, bias, &text);
 		binary_patch(&text);
 		put_into_place(&text);
 	}
@@ -157,8 +172,28 @@ static void patch_section(const struct file *file, uintptr_t bias, const ElfW(Sh
 	binary_release(text.at, (text.size + 1ul) * sizeof(*text.at));
 }
 
+static void find_id(const struct file *file, struct binary_object *object)
+{
+	unsigned count;
+	const ElfW(Shdr) *section = sections(file, &count);
+
+	for (unsigned i = 0; i < count; i++) {
+		const ElfW(Nhdr) *note = (const void *)(file->bytes + section[i].sh_offset);
+
+		if (section[i].sh_type != SHT_NOTE || section[i].sh_offset > file->size ||
+		    section[i].sh_size < sizeof(*note) + 8 ||
+		    file->size - section[i].sh_offset < section[i].sh_size ||
+		    note->n_type != NT_GNU_BUILD_ID || note->n_namesz != 4 ||
+		    section[i].sh_size - sizeof(*note) - 4 < note->n_descsz)
+			continue;
+		object->id = (const uint8_t *)(note + 1) + 4;
+		object->id_size = note->n_descsz;
+	}
+}
+
 static void patch_object(const char *path, uintptr_t bias)
 {
+	struct binary_object object = { .bias = bias };
 	const ElfW(Ehdr) * header;
 	struct file file;
 	unsigned count;
@@ -168,6 +203,7 @@ static void patch_object(const char *path, uintptr_t bias)
 		return;
 	header = (const void *)file.bytes;
 	section = sections(&file, &count);
+	find_id(&file, &object);
 	for (unsigned i = 0; i < count; i++) {
 		const char *name = header->e_shstrndx < count
 					   ? file.bytes + section[header->e_shstrndx].sh_offset +
@@ -176,7 +212,7 @@ static void patch_object(const char *path, uintptr_t bias)
 
 		if (section[i].sh_type == SHT_PROGBITS && section[i].sh_flags & SHF_EXECINSTR &&
 		    strncmp(name, ".text", 5) == 0)
-			patch_section(&file, bias, &section[i]);
+			patch_section(&file, &object, &section[i]);
 	}
 	REAL(munmap)((void *)file.bytes, file.size);
 }

@@ -165,10 +165,10 @@ static int number_of(ZydisRegister r)
 	return r >= ZYDIS_REGISTER_RAX && r <= ZYDIS_REGISTER_R15 ? (int)(r - ZYDIS_REGISTER_RAX) : -1;
 }
 
-/* No sums of addresses, and none as the length of a string: there may be anything. */
+/* No sums of addresses, no other changes, and none as the length of a string: there may be anything. */
 static bool adds_addresses(const struct instruction *list, unsigned count)
 {
-	unsigned bases = 0, indices = 0, counts = 0;
+	unsigned bases = 0, indices = 0, counts = 0, written = 0;
 
 	for (unsigned n = 0; n < count; n++)
 		for (unsigned k = 0; k < list[n].is.operand_count; k++) {
@@ -176,12 +176,19 @@ static bool adds_addresses(const struct instruction *list, unsigned count)
 
 			if (list[n].is.meta.category == ZYDIS_CATEGORY_STRINGOP)
 				counts = 1u << 1;
+			if (list[n].operand[k].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+			    list[n].operand[k].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) {
+				int r = number_of(ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64,
+										  list[n].operand[k].reg.value));
+
+				written |= r < 0 ? 0 : 1u << r;
+			}
 			if (list[n].operand[k].type != ZYDIS_OPERAND_TYPE_MEMORY)
 				continue;
 			bases |= number_of(mem->base) < 0 ? 0 : 1u << number_of(mem->base);
 			indices |= number_of(mem->index) < 0 ? 0 : 1u << number_of(mem->index);
 		}
-	return bases & (indices | counts);
+	return bases & (indices | counts | written);
 }
 
 /* Registers that are part of addresses, and how. */
