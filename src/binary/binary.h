@@ -39,6 +39,7 @@ enum binary_kind {
 	BINARY_FENCE,
 	BINARY_PAUSE,   /* it waits for another thread */
 	BINARY_REQUEST, /* to Valgrind, about PM */
+	BINARY_SYSCALL, /* not through the C library */
 };
 
 enum binary_action { BINARY_LOADS = 1, BINARY_STORES = 2 };

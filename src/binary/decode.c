@@ -438,6 +438,10 @@ static bool describe(const struct decoded *d, bool framed, struct binary_site *s
 		site->kind = BINARY_PAUSE;
 		return true;
 	}
+	if (is->mnemonic == ZYDIS_MNEMONIC_SYSCALL) {
+		site->kind = BINARY_SYSCALL;
+		return true;
+	}
 	if (touches_nothing(is))
 		return false;
 	for (unsigned i = 0; i < is->operand_count; i++) {
@@ -548,7 +552,7 @@ static void describe_move(struct binary_instruction *instruction, const struct d
 		instruction->opcode = is->opcode;
 		return;
 	}
-	if (is->meta.category == ZYDIS_CATEGORY_CALL || is->meta.category == ZYDIS_CATEGORY_SYSCALL)
+	if (is->meta.category == ZYDIS_CATEGORY_CALL)
 		return;
 	instruction->how = BINARY_AS_IT_IS;
 	if (!(is->attributes & ZYDIS_ATTRIB_IS_RELATIVE))

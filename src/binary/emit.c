@@ -308,7 +308,7 @@ static void ask(struct body *body, unsigned i)
 	const struct binary_site *site = &binary_sites[instruction->site];
 	struct code *code = &body->code;
 
-	if (site->kind == BINARY_FENCE || site->kind == BINARY_REQUEST) {
+	if (site->kind == BINARY_FENCE || site->kind >= BINARY_REQUEST) {
 		PUT(code, 0x48, 0x8d, 0x64, 0x24, 0x80); /* lea -128(%rsp), %rsp */
 		put_hit(code, instruction->site);
 		return;

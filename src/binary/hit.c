@@ -2,6 +2,7 @@
 /* What patched code does to PM, told to the hooks. */
 #include <cpuid.h>
 #include <errno.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -262,7 +263,7 @@ static bool may_be_quick(const struct binary_registers *r, const struct binary_s
 #endif
 	return !runtime_session->listening && !runtime_session->executions.on && !fibers_on &&
 	       runtime_thread.shared && !runtime_thread.judges && !has_parts(site) &&
-	       site->kind != BINARY_REQUEST && stack_is_kept(&r->frame);
+	       site->kind < BINARY_REQUEST && stack_is_kept(&r->frame);
 }
 
 static uint64_t source_value(const struct binary_registers *r, const struct binary_site *site)
@@ -296,7 +297,7 @@ bool binary_quick(struct binary_registers *r)
 	const struct binary_site *site = &binary_sites[r->site & ~(uint64_t)BINARY_AFTER];
 	bool nested_in_another;
 
-	if (runtime_session->idle && site->kind != BINARY_REQUEST)
+	if (runtime_session->idle && site->kind < BINARY_REQUEST)
 		return true;
 	nested_in_another = binary_hit_registers;
 	told = false;
@@ -338,6 +339,17 @@ static void tell_hit(struct binary_registers *r, const struct binary_site *site)
 
 /* ---- with them ---- */
 
+/* The kernel is asked to map PM by an instruction of the program itself. */
+static void notice_mapping(const struct binary_registers *r)
+{
+	if (r->rax == SYS_mmap && r->r10 & MAP_SHARED && !(r->r10 & MAP_ANONYMOUS) &&
+	    files_is_pm((int)r->r8, (int)r->r10))
+		session_limit(
+			runtime_session, thread_owner(),
+			"PM was mapped by a system call that was not made through the C library: "
+			"accesses to that mapping were not seen");
+}
+
 HIDDEN void binary_hit(struct binary_registers *r, const unsigned char *state);
 
 void binary_hit(struct binary_registers *r, const unsigned char *state)
@@ -353,6 +365,8 @@ void binary_hit(struct binary_registers *r, const unsigned char *state)
 		after_parts(r, site);
 	else if (has_parts(site))
 		before_parts(r, site, state);
+	else if (site->kind == BINARY_SYSCALL)
+		notice_mapping(r);
 	else if (site->kind == BINARY_REQUEST)
 		r->rdx = client_request(r->rdx, (const volatile uint64_t *)r->rax, &r->frame);
 	else

@@ -15,11 +15,13 @@
 
 #include "binary/binary.h"
 
+extern const char __ehdr_start[] HIDDEN; /* of this library */
+
 enum { ID_MAX = 32, LARGEST = 1 << 19 /* instructions */ };
 
 struct header {
 	char magic[8];
-	uint32_t instruction_size, site_size;
+	uint64_t tool; /* who found it out: another one may find more */
 	uint32_t count, sites, unknown;
 	uint32_t size; /* of the text */
 	uint64_t code; /* its hash */
@@ -40,12 +42,25 @@ static uint64_t hash_code(const struct binary_text *text)
 	return hash;
 }
 
+/* Of the build-id of this library itself. */
+static uint64_t own_hash(void)
+{
+	const ElfW(Ehdr) *own = (const void *)__ehdr_start;
+	const ElfW(Phdr) *header = (const void *)(__ehdr_start + own->e_phoff);
+	uint64_t hash = sizeof(struct binary_instruction) << 16 | sizeof(struct binary_site);
+
+	for (unsigned i = 0; i < own->e_phnum; i++)
+		for (size_t at = 0; header[i].p_type == PT_NOTE && at < header[i].p_filesz; at++)
+			hash = (hash ^ (uint8_t)__ehdr_start[header[i].p_vaddr + at]) *
+			       0x100000001b3ull;
+	return hash;
+}
+
 static struct header header_of(const struct binary_text *text)
 {
 	return (struct header){
 		.magic = "perdure1",
-		.instruction_size = sizeof(struct binary_instruction),
-		.site_size = sizeof(struct binary_site),
+		.tool = own_hash(),
 		.size = text->size,
 		.code = hash_code(text),
 	};

@@ -82,9 +82,8 @@ static bool explain_emptiness(const struct session *session, const char *program
 {
 	if (!session->images) {
 		fprintf(stderr,
-			"perdure: the runtime did not start in %s (statically linked, or set-user-id?); "
-			"nothing was observed\n",
-			program);
+			"perdure: the runtime did not start in %s (%s); nothing was observed\n",
+			program, target_why_not(program));
 		return true;
 	}
 	if (!session->pm_mapped) {

@@ -2,6 +2,7 @@
 #include "drive/target.h"
 
 #include <dirent.h>
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -363,6 +364,36 @@ static void fix_addresses(void)
 	limit.rlim_cur = room;
 	if (setrlimit(RLIMIT_STACK, &limit) == 0)
 		setenv("PERDURE_STACK_LIMIT", text, 1);
+}
+
+static bool is_static(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	Elf64_Ehdr header;
+	Elf64_Phdr segment;
+	bool found = false, elf = false;
+
+	if (fd < 0)
+		return false;
+	if (pread(fd, &header, sizeof(header), 0) == sizeof(header) &&
+	    memcmp(header.e_ident, ELFMAG, SELFMAG) == 0)
+		elf = true;
+	for (unsigned i = 0; elf && i < header.e_phnum && !found; i++)
+		found = pread(fd, &segment, sizeof(segment),
+			      header.e_phoff + i * sizeof(segment)) == sizeof(segment) &&
+			segment.p_type == PT_INTERP;
+	close(fd);
+	return elf && !found;
+}
+
+const char *target_why_not(const char *program)
+{
+	char *path = target_find_program(program);
+	bool is = path && is_static(path);
+
+	free(path);
+	return is ? "it is statically linked: link it dynamically, or build it with perdure-cc"
+		  : "statically linked, or set-user-id?";
 }
 
 /* As if nobody were between the shell and the program. */

@@ -67,4 +67,7 @@ const char *target_interrupted(void);
 bool target_run(char **command, int session_fd, bool heap, const struct target_limits *limits,
 		struct target_end *end);
 
+/* Why the runtime may not have started in this program. */
+const char *target_why_not(const char *program);
+
 #endif

@@ -63,9 +63,9 @@ static bool await_ready(struct zygote *zygote, const char *program)
 		return true;
 	}
 	fprintf(stderr,
-		"perdure: the runtime did not start in %s (statically linked, or set-user-id, or it "
-		"ended before main?); it cannot be run again and again\n",
-		program);
+		"perdure: the runtime did not start in %s (%s; or it ended before main); it cannot be run "
+		"again and again\n",
+		program, target_why_not(program));
 	return false;
 }
 

@@ -160,23 +160,17 @@ static long futex(long arguments[6], bool *handled)
 	}
 }
 
-PUBLIC long syscall(long number, ...)
+bool fiber_system_call(long number, long arguments[6], long *result)
 {
-	long arguments[6], result = 0;
-	bool handled = false;
-	va_list list;
+	bool handled = true;
 
-	va_start(list, number);
-	for (int i = 0; i < 6; i++)
-		arguments[i] = va_arg(list, long);
-	va_end(list);
-	if (fibers_on && number == SYS_futex)
-		result = futex(arguments, &handled);
-	else if (fibers_on && number == SYS_gettid && fiber_current->number)
-		return fiber_thread_id(fiber_current);
-	else if (fibers_on && number == SYS_sched_yield)
-		return sched_yield();
-	return handled ? result
-		       : REAL(syscall)(number, arguments[0], arguments[1], arguments[2],
-				       arguments[3], arguments[4], arguments[5]);
+	if (number == SYS_futex)
+		*result = futex(arguments, &handled);
+	else if (number == SYS_gettid && fiber_current->number)
+		*result = fiber_thread_id(fiber_current);
+	else if (number == SYS_sched_yield)
+		*result = sched_yield();
+	else
+		handled = false;
+	return handled;
 }

@@ -228,4 +228,7 @@ HIDDEN void clock_pass(uint64_t nanoseconds);
 HIDDEN uint64_t clock_deadline(clockid_t clock, const struct timespec *time);
 HIDDEN uint64_t clock_deadline_in(const struct timespec *time);
 
+/* A system call that concerns threads; false if it does not. */
+HIDDEN bool fiber_system_call(long number, long arguments[6], long *result);
+
 #endif
