@@ -392,7 +392,7 @@ const char *target_why_not(const char *program)
 	bool is = path && is_static(path);
 
 	free(path);
-	return is ? "it is statically linked: link it dynamically, or build it with perdure-cc"
+	return is ? "it is statically linked: link it dynamically"
 		  : "statically linked, or set-user-id?";
 }
 

@@ -123,11 +123,30 @@ static bool is_name(char c)
 	return isalnum((unsigned char)c) || c == '_';
 }
 
+/* Does a name in it start like one of these? */
 static bool contains(const char *text, const char *const *words)
 {
 	for (; *words; words++)
-		if (strstr(text, *words))
+		for (const char *at = text; (at = strstr(at, *words)); at++)
+			if (at == text || !is_name(at[-1]) || !is_name(**words))
+				return true;
+	return false;
+}
+
+/* The C++ library's own atomics. */
+static bool is_atomic_header(const char *path)
+{
+	static const char *const names[] = { "/atomic", "/atomic_base.h", "/atomic_wait.h",
+					     "/std_atomic.h", "/stdatomic.h" };
+	size_t length = strlen(path);
+
+	for (unsigned i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		size_t own = strlen(names[i]);
+
+		if (strstr(path, "/include/") && length > own &&
+		    strcmp(path + length - own, names[i]) == 0)
 			return true;
+	}
 	return false;
 }
 
@@ -262,17 +281,17 @@ static char *only_assignment(const char *path, unsigned line)
 
 static enum atomicity of_frame(const struct frame_info *frame)
 {
-	static const char *const single[] = { "atomic",     "__sync_",    "volatile", ".store(",
-					      "->store(",   "WRITE_ONCE", "asm",      "ACCESS_ONCE",
-					      "_mm_stream", NULL };
+	static const char *const single[] = { "atomic_",  "__atomic_",   "_Atomic",    "__sync_",
+					      "volatile", ".store(",     "->store(",   "WRITE_ONCE",
+					      "asm",      "ACCESS_ONCE", "_mm_stream", NULL };
 	static const char *const copies[] = { "memcpy(",  "memmove(", "memset(", "strcpy(",
 					      "strncpy(", "bzero(",   NULL };
 	const char *text = source_line(frame->path, frame->line);
 	enum atomicity result;
 	char *target;
 
-	if (frame->path && strstr(frame->path, "atomic"))
-		return SINGLE; /* the C++ library's own */
+	if (frame->path && is_atomic_header(frame->path))
+		return SINGLE;
 	if (!text)
 		return UNKNOWN;
 	if (contains(text, single))
