@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Programs that were not built with perdure-cc: they do what they did, and what they do to PM is seen."""
 
+import os
+import re
 import subprocess
 import unittest
 
@@ -24,6 +26,9 @@ class Binary(TestCase):
                 expected = self.native("./everything", "pool")
                 (self.directory / "pool").unlink()
                 result = self.run_tool("run", "--quiet", "--pm", "pool", "./everything", "pool", status=1)
+                self.assertEqual(result.stdout, expected)
+                (self.directory / "pool").unlink()
+                result = self.run_tool("run", "--quiet", "--pm", "pool", "./everything", "pool", "200", status=1)
                 self.assertEqual(result.stdout, expected)
                 (self.directory / "pool").unlink()
 
@@ -100,12 +105,149 @@ class Binary(TestCase):
         self.run_tool("run", "--pm", "pool", "--json", "result.json", "./opens", "pool", status=1)
         finding, = self.load()["findings"]
         self.assertEqual((finding["sites"][0]["function"], finding["count"]), ("fill", 2))
-        self.run_tool("run", "--no-patch", "libfill*", "--pm", "pool", "./opens", "pool", status=None)
+        result = self.run_tool("run", "--no-patch", "libfill*", "--pm", "pool", "./opens", "pool", status=0)
+        self.assertIn("0 findings (0 stores", result.stderr)
 
-    def test_static_program(self):
-        self.write("empty.c", "int main(void) { return 0; }")
-        self.build("gcc", "empty.c", "empty", "-static")
-        self.assertIn("static", self.run_tool("run", "./empty", status=3).stderr)
+    def test_signals_anywhere(self):
+        for level in ("-O0", "-O2"):
+            with self.subTest(level=level):
+                self.build("g++", BINARY / "signals.cc", "signals", level)
+                self.native("./signals", "pool")
+                (self.directory / "pool").unlink()
+                result = self.run_tool("run", "--quiet", "--pm", "pool", "./signals", "pool", "40000", status=1)
+                self.assertEqual(result.stdout.splitlines(), [
+                    "sums 40000 12484375, ticks are counted in PM 1, stacks lost 0, some ticks 1",
+                    "traps 102, blocked 1 1", "handlers are the program's own: 1 1", "repaired 6144", "caught 3 3",
+                    "child 5"])
+                (self.directory / "pool").unlink()
+
+    def test_random_instructions(self):
+        """Registers, flags, memory and signals are the same, in moved code and in its hits."""
+        count, seeds = os.environ.get("PERDURE_RANDOM_INSTRUCTIONS", "2000 1").split()
+        subprocess.run(["gcc", "-O1", BINARY / "generate.c", "-o", "generate", "-lZydis"], cwd=self.directory, check=True)
+        for seed in range(1, int(seeds) + 1):
+            with open(self.directory / "snippets.s", "w") as snippets:
+                subprocess.run(["./generate", count, str(seed)], cwd=self.directory, check=True, stdout=snippets)
+            subprocess.run(["gcc", "-no-pie", "-O1", BINARY / "execute.c", BINARY / "execute.S", "snippets.s", "-o",
+                            "execute"], cwd=self.directory, check=True)
+            expected = self.native("./execute", "pool").splitlines()
+            self.assertEqual(len(expected), int(count))
+            self.assertGreater(sum("signal 0" in line for line in expected), int(count) / 2)
+            ran = subprocess.run([TOOLS / "perdure", "run", "--quiet", "--pm", "pool", "./execute", "pool"],
+                                 cwd=self.directory, capture_output=True, text=True, timeout=300)
+            different = [pair for pair in zip(expected, ran.stdout.splitlines()) if pair[0] != pair[1]]
+            self.assertEqual((len(ran.stdout.splitlines()), different), (int(count), []), "seed %d" % seed)
+
+    def test_jump_into_the_middle(self):
+        """Nobody knows of the jump: its goal is computed, and lies inside of what was moved together."""
+        self.write("middle.c", r"""
+            #include "pm.h"
+            extern char start[], inside[];
+            int main(int argc, char **argv)
+            {
+                long *pm = pm_map(argv), count = 0;
+                void *goal;
+                pm[0] = 7;
+                for (int i = 0; i < 3; i++) {
+                    __asm__ volatile("leaq 1f(%%rip), %0\n\t addq %3, %0\n\t jmp *%0\n"
+                                     "1: movq %2, (%1)\n\t incq %2\n\t incq %2\n\t nop"
+                                     : "=&r"(goal), "+r"(pm), "+r"(count) : "r"(i == 1 ? 3l : 0l) : "memory", "cc");
+                }
+                return count == 6 && pm[0] == 4 ? 0 : 1;
+            }""")
+        self.build("gcc", "middle.c", "middle", "-O1")
+        self.native("./middle", "pool")
+        (self.directory / "pool").unlink()
+        result = self.run_tool("run", "--stats", "--pm", "pool", "./middle", "pool", status=1)
+        self.assertIn("1 jumps were redirected", result.stderr)
+        self.assertNotIn("the program ended with", result.stderr)
+
+    def test_system_calls_by_number(self):
+        self.write("number.c", r"""
+            #define _GNU_SOURCE
+            #include "pm.h"
+            #include <sys/syscall.h>
+            int main(int argc, char **argv)
+            {
+                int fd = syscall(SYS_openat, AT_FDCWD, argv[1], O_RDWR | O_CREAT, 0600);
+                long *pm, flags = MAP_SHARED;
+                syscall(SYS_ftruncate, fd, 65536);
+            #ifdef INLINE
+                register long r10 __asm__("r10") = flags, r8 __asm__("r8") = fd, r9 __asm__("r9") = 0;
+                __asm__ volatile("syscall" : "=a"(pm) : "a"(SYS_mmap), "D"(0), "S"(65536), "d"(PROT_READ | PROT_WRITE),
+                                 "r"(r10), "r"(r8), "r"(r9) : "rcx", "r11", "memory");
+            #else
+                pm = (long *)syscall(SYS_mmap, 0, 65536, PROT_READ | PROT_WRITE, flags, fd, 0);
+            #endif
+                pm[0] = 1;
+                return 0;
+            }""")
+        self.build("gcc", "number.c", "number", "-O1")
+        self.run_tool("run", "--pm", "*pool", "--json", "result.json", "./number", "pool", status=1)
+        self.assertEqual([f["kind"] for f in self.load()["findings"]], ["missing-flush"])
+        self.build("gcc", "number.c", "number", "-O1", "-DINLINE")
+        result = self.run_tool("run", "--pm", "*pool", "./number", "pool", status=3)
+        self.assertIn("not made through the C library", result.stderr)
+        self.build("gcc", "number.c", "number", "-O1", "-static")
+        result = self.run_tool("run", "--pm", "*pool", "./number", "pool", status=3)
+        self.assertIn("it is statically linked", result.stderr)
+
+    def test_plans_are_kept(self):
+        self.write("plan.c", r"""
+            #include "pm.h"
+            int main(int argc, char **argv) { long *pm = pm_map(argv); pm[argc] = 1; return 0; }""")
+        self.build("gcc", "plan.c", "plan", "-O1", "-Wl,--build-id")
+        cache = self.directory / "cache"
+        cache.mkdir()
+
+        def patched():
+            environment = {**os.environ, "PERDURE_CACHE": str(cache)}
+            ran = subprocess.run([TOOLS / "perdure", "run", "--stats", "--pm", "pool", "./plan", "pool"],
+                                 cwd=self.directory, capture_output=True, text=True, env=environment)
+            self.assertEqual(ran.returncode, 1, ran.stderr)
+            return re.search(r"(\d+) of \1 instructions", ran.stderr)[1]
+
+        first = patched()
+        plan, = cache.iterdir()
+        self.assertEqual(patched(), first)
+        content = bytearray(plan.read_bytes())
+        content[70] ^= 0xff  # not believed, and written anew
+        plan.write_bytes(content)
+        self.assertEqual(patched(), first)
+        plan.write_bytes(content[:100])
+        self.assertEqual(patched(), first)
+        self.assertEqual([p.name for p in cache.iterdir()], [plan.name])
+
+    def test_requests_to_valgrind(self):
+        """pmemcheck's requests are heard; and only libpmem* is told that Valgrind is there."""
+        self.write("request.c", r"""
+            #include "pm.h"
+            static long request(long number, const void *address, long size)
+            {
+                volatile long arguments[6] = { number, (long)address, size };
+                long result = 77;
+                __asm__ volatile("rolq $3, %%rdi; rolq $13, %%rdi; rolq $61, %%rdi; rolq $51, %%rdi; xchgq %%rbx, %%rbx"
+                                 : "+d"(result) : "a"(arguments) : "cc", "memory");
+                return result;
+            }
+            int main(int argc, char **argv)
+            {
+                long *pm = pm_map(argv);
+                if (request(0x1001, 0, 0) != 77) return 3;
+                pm[0] = 1;
+                request(0x50430000 + 17, pm, 8);      /* set clean */
+                pm[8] = 1;
+                request(0x50430000 + 5, pm + 8, 8);   /* flush … */
+                request(0x50430000 + 6, 0, 0);        /* … and fence */
+                pm[16] = 1;
+                request(0x50430000 + 2, pm + 24, 8);  /* volatile on purpose */
+                pm[24] = 1;
+                return 0;
+            }""")
+        self.build("gcc", "request.c", "request", "-O2")
+        self.run_tool("run", "--pm", "pool", "--json", "result.json", "./request", "pool", status=1)
+        self.assertEqual([(f["kind"], f["sites"][0]["line"]) for f in self.load()["findings"]], [("missing-flush", 20)])
+        self.assertEqual(self.load()["target"]["exit"], 0)
 
 
 if __name__ == "__main__":
