@@ -248,6 +248,13 @@ bool modules_instrumented(const void *address)
 	return module && module->instrumented;
 }
 
+bool modules_followed(uintptr_t address)
+{
+	const struct session_module *module = find(address);
+
+	return module && module->instrumented;
+}
+
 bool modules_trusted(uintptr_t address)
 {
 	const struct session_module *module = need(address);

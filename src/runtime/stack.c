@@ -184,9 +184,18 @@ static void walk_frames(struct walk *walk, const struct frame *frame)
 
 struct unwind_state {
 	struct walk *walk;
-	uintptr_t first;
+	uintptr_t first, last;
 	bool started;
 };
+
+/*
+ * A signal may have stopped code that is just leaving its frames, such as an exception's: behind a
+ * handler only code is believed that we know.
+ */
+static bool is_doubtful(uintptr_t before, uintptr_t pc)
+{
+	return before == signal_return && !modules_followed(pc);
+}
 
 static bool is_library_call(uintptr_t pc)
 {
@@ -213,7 +222,10 @@ static _Unwind_Reason_Code unwind_frame(struct _Unwind_Context *context, void *a
 		pc = called_function(context, pc);
 	if (!state->started && pc != state->first)
 		return _URC_NO_REASON;
+	if (state->started && is_doubtful(state->last, pc))
+		return _URC_END_OF_STACK;
 	state->started = true;
+	state->last = pc;
 	return pc && walk_add(state->walk, pc) ? _URC_NO_REASON : _URC_END_OF_STACK;
 }
 
@@ -316,6 +328,8 @@ static _Unwind_Reason_Code unwind_patched(struct _Unwind_Context *context, void 
 
 	if (!state->started && pc != state->first)
 		return _URC_NO_REASON;
+	if (state->started && is_doubtful(state->pc, pc))
+		return _URC_END_OF_STACK;
 	if (state->started)
 		frame_note(state->pc, state->sp, sp, state->rbp, rbp);
 	state->started = true;
@@ -337,7 +351,7 @@ static void walk_by_tables(struct walk *walk, const struct frame *frame)
 	if (!walk->depth) { /* no tables */
 		walk->pc[0] = frame->return_address;
 		walk->depth = 1;
-	} else if (!walk->complete) {
+	} else if (!walk->complete && state.pc != signal_return) {
 		__atomic_store_n(frame_slot(state.pc), frame_word(state.pc, 0, FRAME_LAST),
 				 __ATOMIC_RELAXED);
 	}
