@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Instructions at another place, with a question before those that may touch PM. */
 #include <cpuid.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "binary/binary.h"
@@ -117,7 +118,10 @@ static bool has_bmi2(void)
 	unsigned a, b = 0, c, d;
 
 	if (!known)
-		known = __get_cpuid_count(7, 0, &a, &b, &c, &d) && b & bit_BMI2 ? 2 : 1;
+		known = __get_cpuid_count(7, 0, &a, &b, &c, &d) && b & bit_BMI2 &&
+					!getenv("PERDURE_NO_BMI2") /* for tests */
+				? 2
+				: 1;
 	return known == 2;
 }
 
@@ -354,6 +358,7 @@ static bool stores(const struct binary_site *site)
 static void put_island(struct body *body, const struct fixup *fixup, struct island *island)
 {
 	const struct binary_instruction *instruction = &body->text->list[body->first + fixup->site];
+	const struct binary_site *site = &binary_sites[instruction->site];
 	struct code *code = &body->code;
 	uintptr_t start = (uintptr_t)code->bytes;
 
@@ -365,8 +370,9 @@ static void put_island(struct body *body, const struct fixup *fixup, struct isla
 	if (fixup->stack != BINARY_AS_IT_WAS)
 		PUT(code, 0x59);
 	put_hit(code, instruction->site);
-	if (!stores(&binary_sites[instruction->site])) {
-		put_jump(code, start + body->copy[fixup->site]);
+	if (!stores(site)) { /* a flush is only told: see hook_flush */
+		put_jump(code, start + (site->kind == BINARY_FLUSH ? body->behind[fixup->site]
+								   : body->copy[fixup->site]));
 		return;
 	}
 	island->copy = code->size;

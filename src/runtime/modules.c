@@ -248,11 +248,11 @@ bool modules_instrumented(const void *address)
 	return module && module->instrumented;
 }
 
-bool modules_followed(uintptr_t address)
+bool modules_may_unwind(uintptr_t address)
 {
 	const struct session_module *module = find(address);
 
-	return module && module->instrumented;
+	return !module || strncmp(base_name(module->path), "libgcc_s", 8) == 0;
 }
 
 bool modules_trusted(uintptr_t address)

@@ -187,8 +187,8 @@ static inline uint32_t modules_image(void)
 	return runtime_stack_image != MODULES_IMAGE_UNKNOWN ? runtime_stack_image
 							    : modules_find_image();
 }
-/* Is it code of an object that is known to have hooks? */
-HIDDEN bool modules_followed(uintptr_t address);
+/* May the code be the unwinder's, or nobody's? */
+HIDDEN bool modules_may_unwind(uintptr_t address);
 /* True if what this code does to PM is not to be judged. */
 HIDDEN bool modules_trusted(uintptr_t address);
 extern HIDDEN bool runtime_trusts_instrumented; /* some of it has hooks */

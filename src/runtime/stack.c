@@ -188,13 +188,10 @@ struct unwind_state {
 	bool started;
 };
 
-/*
- * A signal may have stopped code that is just leaving its frames, such as an exception's: behind a
- * handler only code is believed that we know.
- */
+/* A signal may have stopped an exception that is just leaving its frames: nobody knows the next. */
 static bool is_doubtful(uintptr_t before, uintptr_t pc)
 {
-	return before == signal_return && !modules_followed(pc);
+	return before == signal_return && modules_may_unwind(pc);
 }
 
 static bool is_library_call(uintptr_t pc)
