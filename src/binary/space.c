@@ -10,7 +10,15 @@
 
 #include "binary/binary.h"
 
-enum { PAGE = 4096, ARENA = 1 << 20, ARENAS = 4096, PAGES = 1 << 16, ENTRY = 16, JUMP = 5 };
+enum {
+	PAGE = 4096,
+	ARENA = 1 << 20,
+	ARENAS = 4096,
+	PAGES = 1 << 16,
+	ENTRY = 16,
+	JUMP = 5,
+	CROWDED = 32
+};
 #define FARTHEST (1800l << 20) /* from the start of an arena, with some reserve */
 
 void *binary_room(size_t size)
@@ -130,10 +138,12 @@ struct page {
 	uintptr_t start;
 	uint64_t used[PAGE / 64]; /* one bit a byte */
 	bool sealed;
+	uint8_t misses; /* searches without success, one after the other */
 };
 static struct page *pages;
 static uint32_t page_of[2 * PAGES]; /* hash table of index + 1 */
 static uint32_t page_count;
+static uintptr_t refused[PAGES]; /* pages that somebody else has, as far as there is room */
 
 static struct page *find_page(uintptr_t start, bool make)
 {
@@ -146,8 +156,12 @@ static struct page *find_page(uintptr_t start, bool make)
 	for (; page_of[at % (2 * PAGES)]; at++)
 		if (pages[page_of[at % (2 * PAGES)] - 1].start == start)
 			return &pages[page_of[at % (2 * PAGES)] - 1];
-	if (!make || page_count == PAGES || !map_at(start, PAGE))
+	if (!make || page_count == PAGES || refused[start / PAGE % PAGES] == start)
 		return NULL;
+	if (!map_at(start, PAGE)) {
+		refused[start / PAGE % PAGES] = start;
+		return NULL;
+	}
 	memset((void *)start, 0xcc, PAGE);
 	pages[page_count].start = start;
 	page_of[at % (2 * PAGES)] = ++page_count;
@@ -212,20 +226,24 @@ static uintptr_t place_in(uintptr_t next, uint32_t distance, const struct binary
 	for (uintptr_t start = first & ~(uintptr_t)(PAGE - 1); start <= last; start += PAGE) {
 		struct page *page = find_page(start, make);
 
-		if (!page || page->sealed)
+		if (!page || page->sealed || page->misses == CROWDED)
 			continue;
 		for (uintptr_t at = start > first ? start : first; at <= last && at < start + PAGE;
 		     at++)
 			if (is_allowed(lowest, (uint8_t)(at - first)) &&
-			    is_free(page, at - start) && write_jump(page, at - start, goal))
+			    is_free(page, at - start) && write_jump(page, at - start, goal)) {
+				page->misses = 0;
 				return at;
+			}
+		page->misses +=
+			lowest->count != 1; /* where one byte would do, there is no telling */
 	}
 	return 0;
 }
 
 uintptr_t binary_place_jump(uintptr_t next, const struct binary_bytes wanted[4], uintptr_t goal)
 {
-	enum { TRIES = 3000 };
+	enum { TRIES = 3000, TRIES_IN_OLD_PAGES = 300 };
 
 	for (int make = 0; make < 2; make++) {
 		unsigned tries = 0;
@@ -238,7 +256,7 @@ uintptr_t binary_place_jump(uintptr_t next, const struct binary_bytes wanted[4],
 							    (uint32_t)choice(&wanted[1], c) << 8;
 					uintptr_t at;
 
-					if (++tries > TRIES)
+					if (++tries > (make ? TRIES : TRIES_IN_OLD_PAGES))
 						goto next_round;
 					at = place_in(next, distance, &wanted[0], goal, make);
 					if (at)

@@ -48,6 +48,18 @@ static uint32_t objects, mask;
 
 /* ---- memory that is never given back ---- */
 
+/* Without memory, who knows what is not followed any more. */
+static void give_up(void)
+{
+	causality_on = false;
+	runtime_session->executions.causality_lost = 1;
+	session_limit(
+		runtime_session, thread_owner(),
+		"out of memory: what threads knew of each other was not followed, and torn stores "
+		"were not looked for");
+}
+
+/* Zeroed; null if there is none, and then it is over. */
 static void *allocate(size_t size)
 {
 	static char *chunk;
@@ -56,11 +68,16 @@ static void *allocate(size_t size)
 
 	size = (size + 15) & ~(size_t)15;
 	if (size > left) {
-		left = size > CHUNK ? size : CHUNK;
-		chunk = (void *)syscall(SYS_mmap, NULL, left, PROT_READ | PROT_WRITE,
-					MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0L);
-		if (chunk == MAP_FAILED)
-			_exit(127);
+		size_t wanted = size > CHUNK ? size : CHUNK;
+		void *fresh = (void *)syscall(SYS_mmap, NULL, wanted, PROT_READ | PROT_WRITE,
+					      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0L);
+
+		if (fresh == MAP_FAILED) {
+			give_up();
+			return NULL;
+		}
+		chunk = fresh;
+		left = wanted;
 	}
 	result = chunk;
 	chunk += size;
@@ -78,6 +95,8 @@ static void make_room(struct knowledge *k, uint32_t count)
 		return;
 	count = (count + 7) & ~7u;
 	of = allocate(count * sizeof(*of));
+	if (!of)
+		return;
 	for (uint32_t i = 0; i < k->count; i++)
 		of[i] = k->of[i];
 	k->of = of;
@@ -89,7 +108,7 @@ static bool learn(struct knowledge *k, const struct knowledge *other)
 	bool changed = false;
 
 	make_room(k, other->count);
-	for (uint32_t i = 0; i < other->count; i++)
+	for (uint32_t i = 0; i < other->count && i < k->count; i++)
 		if (other->of[i] > k->of[i]) {
 			k->of[i] = other->of[i];
 			changed = true;
@@ -100,7 +119,8 @@ static bool learn(struct knowledge *k, const struct knowledge *other)
 static void know(struct knowledge *k, uint32_t thread, uint32_t events)
 {
 	make_room(k, thread + 1);
-	k->of[thread] = events;
+	if (thread < k->count)
+		k->of[thread] = events;
 }
 
 /* ---- objects ---- */
@@ -122,11 +142,14 @@ static struct object *find_or_add(uintptr_t address)
 	struct object *o;
 
 	if (objects * 2 >= mask) {
-		struct object *old = object;
-		uint32_t count = object ? mask + 1 : 0;
+		struct object *old = object, *larger;
+		uint32_t count = object ? mask + 1 : 0, room = count ? count * 2 : 1024;
 
-		mask = count ? count * 2 - 1 : 1023;
-		object = allocate((mask + 1ul) * sizeof(*object));
+		larger = allocate(room * sizeof(*object));
+		if (!larger)
+			return NULL;
+		object = larger;
+		mask = room - 1;
 		for (uint32_t i = 0; i < count; i++)
 			if (old[i].address)
 				*find(old[i].address) = old[i];
@@ -146,7 +169,7 @@ void causality_start(void)
 	if (causality_on || !runtime_logs)
 		return;
 	knower = allocate(THREADS_MAX * sizeof(*knower));
-	causality_on = true;
+	causality_on = knower;
 }
 
 /* The number of the running thread; 0 if it has none. */
@@ -186,6 +209,8 @@ static void release_as(uint32_t thread, const void *p)
 {
 	struct object *o = find_or_add((uintptr_t)p);
 
+	if (!o)
+		return;
 	learn(&o->released, &knower[thread].known);
 	know(&o->released, thread, runtime_session->executions.log.events);
 }
