@@ -271,7 +271,7 @@ static bool never_touches_pm(const char *name)
 		"libpcre",     "libreadline", "libresolv.",  "libselinux.", "libssl.",
 		"libsystemd.", "libtinfo.",   "libudev.",    "libunwind",   "libLLVM",
 		"libclang",    "libicu",      "libxml2.",    "libgnutls.",  "libkrb5",
-		"libgssapi",   "libp11-kit",  "libpython",   "libuuid.",    "libz.",
+		"libgssapi",   "libp11-kit",    "libuuid.",    "libz.",
 		"libzstd.",    "libevent",    "libsqlite3.", "libnss_",
 	};
 
