@@ -265,14 +265,14 @@ static bool is_among(const char *name, const char (*globs)[SESSION_PATH], uint32
 static bool never_touches_pm(const char *name)
 {
 	static const char *const starts[] = {
-		"libbz2.",     "libcap.",     "libcrypto.",  "libcrypt.",   "libcurl.",
-		"libdaxctl.",  "libexpat.",   "libffi.",     "libgmp.",     "libkmod.",
-		"liblz4.",     "liblzma.",    "libncurses",  "libndctl.",   "libnuma.",
-		"libpcre",     "libreadline", "libresolv.",  "libselinux.", "libssl.",
-		"libsystemd.", "libtinfo.",   "libudev.",    "libunwind",   "libLLVM",
-		"libclang",    "libicu",      "libxml2.",    "libgnutls.",  "libkrb5",
-		"libgssapi",   "libp11-kit",    "libuuid.",    "libz.",
-		"libzstd.",    "libevent",    "libsqlite3.", "libnss_",
+		"libbz2.",     "libcap.",     "libcrypto.", "libcrypt.",   "libcurl.",
+		"libdaxctl.",  "libexpat.",   "libffi.",    "libgmp.",     "libkmod.",
+		"liblz4.",     "liblzma.",    "libncurses", "libndctl.",   "libnuma.",
+		"libpcre",     "libreadline", "libresolv.", "libselinux.", "libssl.",
+		"libsystemd.", "libtinfo.",   "libudev.",   "libunwind",   "libLLVM",
+		"libclang",    "libicu",      "libxml2.",   "libgnutls.",  "libkrb5",
+		"libgssapi",   "libp11-kit",  "libuuid.",   "libz.",       "libzstd.",
+		"libevent",    "libsqlite3.", "libnss_",
 	};
 
 	for (unsigned i = 0; i < sizeof(starts) / sizeof(*starts); i++)
