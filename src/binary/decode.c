@@ -136,7 +136,7 @@ static bool add_operand(struct binary_site *site, const ZydisDecodedOperand *ope
 		o->actions |= BINARY_LOADS;
 	if (operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE)
 		o->actions |= BINARY_STORES;
-	if ((mem->base && o->base == BINARY_NO_REGISTER) ||
+	if (((mem->base || gathers) && o->base == BINARY_NO_REGISTER) ||
 	    (mem->index && !gathers && o->index == BINARY_NO_REGISTER))
 		return false;
 	site->operands++;

@@ -296,6 +296,7 @@ bool binary_quick(struct binary_registers *r)
 {
 	const struct binary_site *site = &binary_sites[r->site & ~(uint64_t)BINARY_AFTER];
 	bool nested_in_another;
+	int saved_errno;
 
 	if (runtime_session->idle && site->kind < BINARY_REQUEST)
 		return true;
@@ -311,8 +312,10 @@ bool binary_quick(struct binary_registers *r)
 		lines_prefetch(&runtime_session->lines, address_of(r, &site->operand[0]));
 	if (!may_be_quick(r, site))
 		return false;
+	saved_errno = errno;
 	if (r->site & BINARY_AFTER || !store_at_once(r, site))
 		tell_hit(r, site);
+	errno = saved_errno;
 	if (__builtin_expect(binary_is_awaited(), 0)) {
 		told = true; /* all that is left is to deliver them */
 		return false;
@@ -335,6 +338,15 @@ static void tell_hit(struct binary_registers *r, const struct binary_site *site)
 	} else {
 		before_access(r, site);
 	}
+}
+
+/* What was under way will not go on. */
+void binary_abandon(void)
+{
+	binary_hit_registers = NULL;
+	nested = 0;
+	stored_parts.count = 0;
+	binary_stop_delivering();
 }
 
 /* ---- with them ---- */

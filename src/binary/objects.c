@@ -219,20 +219,6 @@ static void patch_object(const char *path, uintptr_t bias)
 
 /* ---- all of them ---- */
 
-/* A model says what its functions are for. */
-static bool is_modelled(const char *name)
-{
-	const struct library_table *table = &runtime_session->library;
-
-	for (uint32_t i = 0; i < table->libraries; i++) {
-		const char *glob = library_text(table, table->library[i].glob);
-
-		if (strcmp(glob, "*") != 0 && fnmatch(glob, name, 0) == 0)
-			return true;
-	}
-	return false;
-}
-
 /* What could not be patched may be missed. */
 static void note_counts(const char *name)
 {
@@ -295,6 +281,25 @@ static bool is_wanted(const char *name)
 	return is_among(name, options->patch_glob, options->patch) || !never_touches_pm(name);
 }
 
+/* There is something to patch. */
+static bool get_ready(void)
+{
+	static enum { NOT_TRIED, READY, NEVER } state;
+
+	if (state != NOT_TRIED)
+		return state == READY;
+	state = binary_decoder_start() ? READY : NEVER;
+	if (state == NEVER) {
+		session_limit(runtime_session, thread_owner(),
+			      "libZydis.so.4.0 is not installed: programs and libraries that were "
+			      "not built with perdure-cc cannot be followed");
+		return false;
+	}
+	binary_entry_start();
+	binary_signals_start();
+	return true;
+}
+
 static int consider(struct dl_phdr_info *info, size_t size, void *unused)
 {
 	const char *slash = strrchr(info->dlpi_name, '/');
@@ -313,10 +318,10 @@ static int consider(struct dl_phdr_info *info, size_t size, void *unused)
 		end = from + header->p_memsz > end ? from + header->p_memsz : end;
 	}
 	if (patched_count == OBJECTS || binary_is_patched(start) || !is_wanted(name) ||
-	    modules_is_built(info))
+	    modules_is_built(info) || !get_ready())
 		return 0;
 	patched[patched_count++] = (struct patched){ start, end };
-	runtime_session->binary |= !is_modelled(name);
+	runtime_session->binary |= !*name;
 	patch_object(info->dlpi_name, info->dlpi_addr);
 	note_counts(name);
 	return 0;
@@ -326,14 +331,6 @@ static bool started;
 
 void binary_start(void)
 {
-	if (!binary_decoder_start()) {
-		session_limit(runtime_session, thread_owner(),
-			      "libZydis.so.4.0 is not installed: programs that were not built "
-			      "with perdure-cc cannot be followed");
-		return;
-	}
-	binary_entry_start();
-	binary_signals_start();
 	started = true;
 	dl_iterate_phdr(consider, NULL);
 }

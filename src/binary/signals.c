@@ -79,9 +79,8 @@ void binary_deliver(void)
 	waiting.delivering = false;
 }
 
-void binary_abandon(void)
+void binary_stop_delivering(void)
 {
-	binary_hit_registers = NULL;
 	waiting.delivering = false;
 }
 
@@ -300,8 +299,10 @@ void binary_signals_start(void)
 	for (int i = 1; i < SIGNALS; i++)
 		REAL(sigaction)(i, NULL, &wanted[i]);
 	on = true;
-	install(SIGTRAP, &wanted[SIGTRAP]);
-	install(SIGILL, &wanted[SIGILL]);
+	for (int i = 1; i < SIGNALS; i++)
+		if (is_trap(i) ||
+		    (wanted[i].sa_handler != SIG_DFL && wanted[i].sa_handler != SIG_IGN))
+			install(i, &wanted[i]);
 }
 
 PUBLIC int sigaction(int number, const struct sigaction *restrict action,

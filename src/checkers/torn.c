@@ -312,8 +312,9 @@ static void list_exempt(struct torn *torn, bool prebuilt)
 		const struct history_event *event = &history->event[i];
 		struct protected *own = &protected[thread_of(torn, i)];
 
-		if (event->kind == HISTORY_STORE && prebuilt && is_protected(own, event))
-			exempt(torn, i);
+		if (event->kind == HISTORY_STORE &&
+		    (event->flags & HISTORY_GUESSED || (prebuilt && is_protected(own, event))))
+			exempt(torn, i); /* only a compiler knows what it may tear */
 		else if (event->kind == HISTORY_ALLOC)
 			exempt_construction(torn, event, i);
 		else if (event->kind == HISTORY_RELEASE)

@@ -111,14 +111,17 @@ int command_watch(char **words)
 	channel = atoi(words[0]);
 	pid = atoi(words[1]);
 	fcntl(channel, F_SETFD, FD_CLOEXEC);
-	status = parse_environment(&options, text) ? analysis_prepare(&options, &fd, &session)
-						   : EXIT_BAD_USAGE;
+	command[0] = program_of(pid);
+	status = EXIT_BAD_USAGE;
+	if (parse_environment(&options, text)) {
+		options.command = command;
+		status = analysis_prepare(&options, &fd, &session);
+	}
 	if (status == EXIT_BAD_USAGE &&
 	    write(channel, WATCH_BAD_OPTIONS, sizeof(WATCH_BAD_OPTIONS)) < 0)
 		return EXIT_CANNOT_WORK;
 	if (status)
 		return status;
-	command[0] = program_of(pid);
 	result.command = command;
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", getpid(), fd);
 	if (write(channel, path, strlen(path)) < 0)

@@ -93,14 +93,15 @@ static bool build_history(struct engine *engine)
 	}
 	if (!choose_crashes(engine) || !cross_failure_start(&engine->checker, engine->session))
 		return false;
+	if (!certain)
+		session_limit(engine->session, UINT32_MAX,
+			      "some code was not built with perdure-cc: which of its stores are "
+			      "atomic in the source could not be found out for all; the others "
+			      "count as such (--strict-commit: they do not)");
 	if (engine->session->binary)
 		session_limit(engine->session, UINT32_MAX,
-			      certain ? "the program was not built with perdure-cc: torn stores "
-					"were not looked for"
-				      : "the program was not built with perdure-cc: which of its "
-					"stores are atomic in the source is not known for all; the "
-					"others count as such (--strict-commit: they do not), and "
-					"torn stores were not looked for");
+			      "the program was not built with perdure-cc: torn stores were not "
+			      "looked for");
 	if (!all->causality_lost && !engine->session->binary)
 		engine->checker.torn = judge_new_torn(engine, &all->history, all->prebuilt);
 	resume_load(engine);

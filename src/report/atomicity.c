@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "report/atomicity.h"
 
-#include <ctype.h>
 #include <dwarf.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +8,7 @@
 #include "model/map.h"
 #include "report/source.h"
 #include "report/symbols.h"
+#include "report/types.h"
 
 enum atomicity { UNKNOWN, PLAIN, SINGLE };
 
@@ -19,14 +19,6 @@ static enum atomicity both(enum atomicity a, enum atomicity b)
 }
 
 /* ---- types ---- */
-
-static bool type_of(Dwarf_Die *die, Dwarf_Die *type)
-{
-	Dwarf_Attribute attribute;
-
-	return dwarf_attr_integrate(die, DW_AT_type, &attribute) &&
-	       dwarf_formref_die(&attribute, type);
-}
 
 static bool is_atomic_class(Dwarf_Die *type)
 {
@@ -62,7 +54,7 @@ static enum atomicity of_type(Dwarf_Die type, bool through)
 		default:
 			return is_atomic_class(&type) ? SINGLE : PLAIN;
 		}
-		if (!type_of(&type, &type))
+		if (!types_resolve(&type, &type))
 			return PLAIN; /* void */
 	}
 	return UNKNOWN;
@@ -87,7 +79,7 @@ static enum atomicity of_member(Dwarf_Die *parent, const char *name, bool elemen
 		const char *own = dwarf_diename(&child);
 
 		if (dwarf_tag(&child) == DW_TAG_member && own && strcmp(own, name) == 0 &&
-		    type_of(&child, &type)) {
+		    types_resolve(&child, &type)) {
 			enum atomicity found = of_type(type, elements);
 
 			if (result && found != result)
@@ -113,22 +105,17 @@ static bool find_variable(Dwarf_Die *unit, Dwarf_Addr address, const char *name,
 
 	if (count > 0)
 		free(scopes);
-	return found && type_of(&variable, type);
+	return found && types_resolve(&variable, type);
 }
 
 /* ---- what a line says ---- */
-
-static bool is_name(char c)
-{
-	return isalnum((unsigned char)c) || c == '_';
-}
 
 /* Does a name in it start like one of these? */
 static bool contains(const char *text, const char *const *words)
 {
 	for (; *words; words++)
 		for (const char *at = text; (at = strstr(at, *words)); at++)
-			if (at == text || !is_name(at[-1]) || !is_name(**words))
+			if (at == text || !source_is_name(at[-1]) || !source_is_name(**words))
 				return true;
 	return false;
 }
@@ -162,7 +149,7 @@ static const char *copy_name(const char *at, char *name, size_t size)
 {
 	size_t length = 0;
 
-	while (is_name(at[length]))
+	while (source_is_name(at[length]))
 		length++;
 	if (length < size) {
 		memcpy(name, at, length);
@@ -187,12 +174,12 @@ static void take_apart(const char *text, struct lvalue *lvalue)
 	bool deref = false;
 
 	*lvalue = (struct lvalue){ 0 };
-	for (; *text && !is_name(*text); text++) {
+	for (; *text && !source_is_name(*text); text++) {
 		deref |= *text == '*';
 		if (*text == '(' && text[1] != '*' && text[1] != '(') {
 			const char *end = skip_brackets(text, '(', ')');
 
-			if (is_name(*end) || *end == '(' || *end == '&') { /* (type *)… */
+			if (source_is_name(*end) || *end == '(' || *end == '&') { /* (type *)… */
 				lvalue->cast = true;
 				return;
 			}
@@ -229,7 +216,7 @@ static void take_apart(const char *text, struct lvalue *lvalue)
 /* Of the lvalue, as the names in it are declared. */
 static enum atomicity of_lvalue(const char *text, const char *module, uint64_t offset)
 {
-	enum atomicity variable = UNKNOWN, member;
+	enum atomicity variable = UNKNOWN;
 	struct lvalue lvalue;
 	Dwarf_Addr address;
 	Dwarf_Die unit, type;
@@ -245,8 +232,7 @@ static enum atomicity of_lvalue(const char *text, const char *module, uint64_t o
 		return variable ? variable : of_member(&unit, lvalue.first, lvalue.through);
 	if (variable == SINGLE)
 		return SINGLE;
-	member = of_member(&unit, lvalue.member, lvalue.member_through);
-	return member;
+	return of_member(&unit, lvalue.member, lvalue.member_through);
 }
 
 /* The only assignment of a line. */
@@ -312,7 +298,9 @@ static enum atomicity of_frame(const struct frame_info *frame)
 
 static enum atomicity of_stack(const struct session *session, uint32_t stack)
 {
-	static struct map known; /* by the address of the code */
+	static struct map known; /* by the address of the code, and the process */
+	size_t known_before;
+	uint64_t key;
 	const struct session_module *module;
 	uint32_t depth, image;
 	const uint64_t *pc = stacks_get(&session->stacks, stack, &depth, &image);
@@ -324,12 +312,13 @@ static enum atomicity of_stack(const struct session *session, uint32_t stack)
 		return SINGLE; /* perdure-cc knew */
 	if (module->transactional)
 		return PLAIN; /* what it stores is no matter between program and recovery */
-	result = map_get(&known, pc[0], UNKNOWN + 3);
-	if (result <= SINGLE)
-		return result;
+	key = pc[0] ^ (uint64_t)image << 48;
+	known_before = map_get(&known, key, SINGLE + 1);
+	if (known_before <= SINGLE)
+		return known_before;
 	symbols_resolve(session, stack, &site);
 	result = site.frames ? of_frame(&site.frame[0]) : UNKNOWN;
-	map_get_or_put(&known, pc[0], result);
+	map_get_or_put(&known, key, result);
 	return result;
 }
 

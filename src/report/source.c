@@ -60,7 +60,7 @@ const char *source_line(const char *path, unsigned line)
 	return line <= file->lines ? file->line[line - 1] : NULL;
 }
 
-static bool is_name(char c)
+bool source_is_name(char c)
 {
 	return isalnum((unsigned char)c) || c == '_';
 }
@@ -91,7 +91,7 @@ static char *expression_before(const char *start, const char *end)
 		} else if (c == '(' || c == '[') {
 			if (--depth < 0)
 				break;
-		} else if (depth == 0 && !is_name(c) && c != '.' && c != '*' && c != ':' &&
+		} else if (depth == 0 && !source_is_name(c) && c != '.' && c != '*' && c != ':' &&
 			   !(c == '>' && p - 1 > start && p[-2] == '-') &&
 			   !(c == '-' && *p == '>')) {
 			break;
@@ -180,12 +180,12 @@ char *source_target(const char *path, unsigned line, unsigned column)
 
 		if (before)
 			return checked(before);
-		for (p = at + 2; is_name(*p) || *p == '.' || *p == '>' || *p == '-' || *p == '[' ||
-				 *p == ']' || *p == '*';)
+		for (p = at + 2; source_is_name(*p) || *p == '.' || *p == '>' || *p == '-' ||
+				 *p == '[' || *p == ']' || *p == '*';)
 			p++;
 		return checked(trimmed(at + 2, p));
 	}
-	for (p = at; is_name(*p); p++)
+	for (p = at; source_is_name(*p); p++)
 		;
 	if (p > at && *p == '(' && writes_first_argument(at, p - at))
 		return checked(first_argument(p));

@@ -3,6 +3,8 @@
 #ifndef REPORT_SOURCE_H
 #define REPORT_SOURCE_H
 
+#include <stdbool.h>
+
 /* A line without its end, numbered from 1; null if there is none. Valid until the process ends. */
 const char *source_line(const char *path, unsigned line);
 
@@ -12,6 +14,9 @@ const char *source_line(const char *path, unsigned line);
  * Allocated.
  */
 char *source_target(const char *path, unsigned line, unsigned column);
+
+/* Can it be part of a name? */
+bool source_is_name(char c);
 
 /* The line with every run of blanks made one: what a fingerprint is made of. Allocated. */
 char *source_normal(const char *path, unsigned line);

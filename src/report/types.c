@@ -26,7 +26,7 @@ static bool is_structure(int tag)
 	return tag == DW_TAG_structure_type || tag == DW_TAG_class_type || tag == DW_TAG_union_type;
 }
 
-static bool resolve_type(Dwarf_Die *die, Dwarf_Die *type)
+bool types_resolve(Dwarf_Die *die, Dwarf_Die *type)
 {
 	Dwarf_Attribute attribute;
 
@@ -43,7 +43,7 @@ static bool strip_type(Dwarf_Die *type)
 		if (tag != DW_TAG_typedef && tag != DW_TAG_const_type &&
 		    tag != DW_TAG_volatile_type && tag != DW_TAG_atomic_type)
 			return true;
-		if (!resolve_type(type, type))
+		if (!types_resolve(type, type))
 			return false;
 	}
 	return false;
@@ -196,7 +196,7 @@ static void describe(Dwarf_Die *structure, uint64_t offset, char *text, size_t s
 		if (dwarf_tag(&member) != DW_TAG_member && dwarf_tag(&member) != DW_TAG_inheritance)
 			continue;
 		start = member_offset(&member);
-		if (!resolve_type(&member, &type) || offset < start ||
+		if (!types_resolve(&member, &type) || offset < start ||
 		    offset - start >= type_size(&type))
 			continue;
 		append_field(text, size, dwarf_diename(&member));
@@ -207,7 +207,7 @@ static void describe(Dwarf_Die *structure, uint64_t offset, char *text, size_t s
 			Dwarf_Die element;
 			uint64_t length;
 
-			if (!resolve_type(&type, &element) || !strip_type(&element) ||
+			if (!types_resolve(&type, &element) || !strip_type(&element) ||
 			    !(length = type_size(&element)))
 				return;
 			offset %= length;

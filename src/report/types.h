@@ -3,6 +3,7 @@
 #ifndef REPORT_TYPES_H
 #define REPORT_TYPES_H
 
+#include <elfutils/libdw.h>
 #include <stdbool.h>
 
 #include "session/session.h"
@@ -24,6 +25,9 @@ const char *types_file(const struct session *session, const char *name);
 
 /* The size of a structure; 0 if it is not known. */
 uint64_t types_size(const struct session *session, const char *name);
+
+/* The type of a variable, a member, or behind another type; false if there is none. */
+bool types_resolve(Dwarf_Die *die, Dwarf_Die *type);
 
 /* The name without "struct ", "class " or "union " in front. */
 const char *types_bare_name(const char *name);

@@ -182,12 +182,6 @@ static void walk_frames(struct walk *walk, const struct frame *frame)
 	}
 }
 
-struct unwind_state {
-	struct walk *walk;
-	uintptr_t first, last;
-	bool started;
-};
-
 /* A signal may have stopped an exception that is just leaving its frames: nobody knows the next. */
 static bool is_doubtful(uintptr_t before, uintptr_t pc)
 {
@@ -208,50 +202,6 @@ static uintptr_t called_function(struct _Unwind_Context *context, uintptr_t pc)
 	const void *real = call->hook->real;
 
 	return binary_is_patched((uintptr_t)real) ? stack_entry(real) : pc;
-}
-
-static _Unwind_Reason_Code unwind_frame(struct _Unwind_Context *context, void *argument)
-{
-	struct unwind_state *state = argument;
-	uintptr_t pc = _Unwind_GetIP(context);
-
-	if (is_library_call(pc))
-		pc = called_function(context, pc);
-	if (!state->started && pc != state->first)
-		return _URC_NO_REASON;
-	if (state->started && is_doubtful(state->last, pc))
-		return _URC_END_OF_STACK;
-	state->started = true;
-	state->last = pc;
-	return pc && walk_add(state->walk, pc) ? _URC_NO_REASON : _URC_END_OF_STACK;
-}
-
-/* The same stack by unwind tables; keeps the frame walk where the unwinder gets less far. */
-static void walk_unwind(struct walk *walk)
-{
-	struct walk better = { .depth = 0 };
-	struct unwind_state state = { .walk = &better, .first = walk->pc[0] };
-
-	_Unwind_Backtrace(unwind_frame, &state);
-	if (better.complete || better.depth > walk->depth)
-		*walk = better;
-}
-
-static uint32_t keep(struct walk *walk)
-{
-	uint32_t number;
-	bool added;
-
-	walk_finish(walk);
-	number = stacks_add(&runtime_session->stacks, &runtime_thread.shared->stacks,
-			    modules_image(), walk->pc, walk->depth, &added);
-	if (added)
-		for (uint32_t i = 0; i < walk->depth; i++)
-			if (!modules_known(walk->pc[i])) {
-				modules_update();
-				break;
-			}
-	return number;
 }
 
 /* ---- code without frame pointers ---- */
@@ -310,16 +260,16 @@ static void frame_note(uintptr_t pc, uintptr_t sp, uintptr_t next_sp, uintptr_t 
 	__atomic_store_n(frame_slot(pc), word, __ATOMIC_RELAXED);
 }
 
-struct patched_walk {
+struct unwinding {
 	struct walk *walk;
 	uintptr_t first, pc, sp, rbp;
 	bool started;
 };
 
-static _Unwind_Reason_Code unwind_patched(struct _Unwind_Context *context, void *argument)
+static _Unwind_Reason_Code unwind_frame(struct _Unwind_Context *context, void *argument)
 {
 	enum { RBP = 6 };
-	struct patched_walk *state = argument;
+	struct unwinding *state = argument;
 	uintptr_t pc = _Unwind_GetIP(context), sp = _Unwind_GetCFA(context);
 	uintptr_t rbp = _Unwind_GetGR(context, RBP);
 
@@ -338,20 +288,47 @@ static _Unwind_Reason_Code unwind_patched(struct _Unwind_Context *context, void 
 	return pc && walk_add(state->walk, pc) ? _URC_NO_REASON : _URC_END_OF_STACK;
 }
 
-static void walk_by_tables(struct walk *walk, const struct frame *frame)
+static void walk_by_tables(struct walk *walk, uintptr_t first)
 {
-	struct patched_walk state = { .walk = walk, .first = frame->return_address };
+	struct unwinding state = { .walk = walk, .first = first };
 
 	walk->depth = 0;
 	walk->complete = walk->handler = false;
-	_Unwind_Backtrace(unwind_patched, &state);
+	_Unwind_Backtrace(unwind_frame, &state);
 	if (!walk->depth) { /* no tables */
-		walk->pc[0] = frame->return_address;
+		walk->pc[0] = first;
 		walk->depth = 1;
 	} else if (!walk->complete && state.pc != signal_return) {
 		__atomic_store_n(frame_slot(state.pc), frame_word(state.pc, 0, FRAME_LAST),
 				 __ATOMIC_RELAXED);
 	}
+}
+
+/* The same stack by unwind tables; keeps the frame walk where the unwinder gets less far. */
+static void walk_unwind(struct walk *walk)
+{
+	struct walk better;
+
+	walk_by_tables(&better, walk->pc[0]);
+	if (better.complete || better.depth > walk->depth)
+		*walk = better;
+}
+
+static uint32_t keep(struct walk *walk)
+{
+	uint32_t number;
+	bool added;
+
+	walk_finish(walk);
+	number = stacks_add(&runtime_session->stacks, &runtime_thread.shared->stacks,
+			    modules_image(), walk->pc, walk->depth, &added);
+	if (added)
+		for (uint32_t i = 0; i < walk->depth; i++)
+			if (!modules_known(walk->pc[i])) {
+				modules_update();
+				break;
+			}
+	return number;
 }
 
 /* The hook of a library function notes where its own frame is. */
@@ -463,7 +440,7 @@ static uint32_t capture_patched(const struct frame *frame)
 		return last_patched.number;
 	}
 	if (!walk_patched(&walk, frame))
-		walk_by_tables(&walk, frame);
+		walk_by_tables(&walk, frame->return_address);
 	return keep(&walk);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Executes the snippets of generate.c, and prints for each of them a hash of all registers, flags and
- * memory, and the signal that it got: execute POOL [SNIPPET].
+ * Executes the snippets of generate.c, and prints for each of them a hash of all registers, flags
+ * and memory, and the signal that it got: execute POOL [SNIPPET].
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -59,7 +59,8 @@ static uint64_t hash(uint64_t h, const void *bytes, size_t size)
 int main(int argc, char **argv)
 {
 	static const int signals[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP };
-	struct sigaction action = { .sa_sigaction = leave, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER };
+	struct sigaction action = { .sa_sigaction = leave,
+				    .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER };
 	static char stack[65536];
 	stack_t other = { .ss_sp = stack, .ss_size = sizeof(stack) };
 	int fd = open(argv[1], O_RDWR | O_CREAT | O_TRUNC, 0600);
@@ -88,7 +89,9 @@ int main(int argc, char **argv)
 		machine.flags = 0x202 | (i * 2654435761u & FLAGS);
 		for (unsigned v = 0; v < 32; v++)
 			for (unsigned k = 0; k < 64; k++)
-				machine.vectors[v][k] = k % 4 == 1 || k % 4 == 0 ? (unsigned char)(v + k + i) % 61 : 0;
+				machine.vectors[v][k] = k % 4 == 1 || k % 4 == 0
+								? (unsigned char)(v + k + i) % 61
+								: 0;
 		for (unsigned k = 0; k < 8; k++)
 			machine.masks[k] = 0x5a5a5a5a00ff00f5ull >> k;
 		snippet_to_run = snippets[i];
@@ -113,11 +116,14 @@ int main(int argc, char **argv)
 		printf("%lu %016lx signal %d at %d\n", i, h, got, where);
 		if (argc > 2) {
 			for (unsigned r = 0; r < 16; r++)
-				printf("r%u %016lx -> %016lx\n", r, machine.general[r], result.general[r]);
+				printf("r%u %016lx -> %016lx\n", r, machine.general[r],
+				       result.general[r]);
 			printf("flags %lx -> %lx\n", machine.flags, result.flags);
 			for (unsigned k = 0; k < SIZE; k++)
-				if (static_memory[k] != (unsigned char)(k * 7 + i) || pm[k] != (unsigned char)(k * 7 + i))
-					printf("memory %u: %02x %02x\n", k, static_memory[k], pm[k]);
+				if (static_memory[k] != (unsigned char)(k * 7 + i) ||
+				    pm[k] != (unsigned char)(k * 7 + i))
+					printf("memory %u: %02x %02x\n", k, static_memory[k],
+					       pm[k]);
 			return 0;
 		}
 	}

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Writes assembly of random instructions: generate COUNT SEED. Each snippet starts with registers of
- * its own, among them addresses in ordinary memory and in PM, executes one to three instructions, and
- * is left by a jump. Instructions come from random bytes, as far as a program may execute them without
- * losing its stack or its thread; addresses relative to the code get a place to go to.
+ * Writes assembly of random instructions: generate COUNT SEED. Each snippet starts with registers
+ * of its own, among them addresses in ordinary memory and in PM, executes one to three
+ * instructions, and is left by a jump. Instructions come from random bytes, as far as a program may
+ * execute them without losing its stack or its thread; addresses relative to the code get a place
+ * to go to.
  */
 #include <Zydis/Zydis.h>
 #include <stdbool.h>
@@ -34,7 +35,8 @@ static ZydisDecoder decoder;
 
 static bool is_stack(ZydisRegister r)
 {
-	return ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, r) == ZYDIS_REGISTER_RSP;
+	return ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, r) ==
+	       ZYDIS_REGISTER_RSP;
 }
 
 /* What would end the test, or gives another result each time. */
@@ -125,16 +127,19 @@ static bool is_usable(const struct instruction *i)
 
 static void generate_one(struct instruction *i)
 {
-	static const uint8_t starts[][3] = { { 0 }, { 0x0f }, { 0xf0 }, { 0xf3 }, { 0xf2 }, { 0x66 },
-					     { 0x66, 0x0f }, { 0x48 }, { 0x48, 0x0f }, { 0xc5 }, { 0xc4, 0xe2 },
-					     { 0x62, 0xf1 }, { 0x62, 0xf2 }, { 0xf3, 0x48 }, { 0xf0, 0x48, 0x0f } };
+	static const uint8_t starts[][3] = { { 0 },          { 0x0f },       { 0xf0 },
+					     { 0xf3 },       { 0xf2 },       { 0x66 },
+					     { 0x66, 0x0f }, { 0x48 },       { 0x48, 0x0f },
+					     { 0xc5 },       { 0xc4, 0xe2 }, { 0x62, 0xf1 },
+					     { 0x62, 0xf2 }, { 0xf3, 0x48 }, { 0xf0, 0x48, 0x0f } };
 
 	for (;;) {
 		const uint8_t *start = starts[number() % (sizeof(starts) / sizeof(*starts))];
 
 		for (unsigned k = 0; k < LONGEST; k++)
 			i->bytes[k] = k < 3 && start[k] ? start[k] : number();
-		if (ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, i->bytes, LONGEST, &i->is, i->operand)) &&
+		if (ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, i->bytes, LONGEST, &i->is,
+							i->operand)) &&
 		    is_usable(i))
 			return;
 	}
@@ -149,8 +154,8 @@ static void write_instruction(const struct instruction *i)
 	for (unsigned k = 0; k < i->is.length; k++) {
 		if (at && i->is.raw.disp.size == 32 && k == at) {
 			if (relative)
-				printf("\t.long static_memory + %lu - (. + %u)\n", MIDDLE + number() % 256,
-				       i->is.length - k);
+				printf("\t.long static_memory + %lu - (. + %u)\n",
+				       MIDDLE + number() % 256, i->is.length - k);
 			else
 				printf("\t.long %ld\n", (long)(number() % 512) - 256);
 			k += 3;
@@ -162,10 +167,12 @@ static void write_instruction(const struct instruction *i)
 
 static int number_of(ZydisRegister r)
 {
-	return r >= ZYDIS_REGISTER_RAX && r <= ZYDIS_REGISTER_R15 ? (int)(r - ZYDIS_REGISTER_RAX) : -1;
+	return r >= ZYDIS_REGISTER_RAX && r <= ZYDIS_REGISTER_R15 ? (int)(r - ZYDIS_REGISTER_RAX)
+								  : -1;
 }
 
-/* No sums of addresses, no other changes, and none as the length of a string: there may be anything. */
+/* No sums of addresses, no other changes, and none as the length of a string: there may be
+ * anything. */
 static bool adds_addresses(const struct instruction *list, unsigned count)
 {
 	unsigned bases = 0, indices = 0, counts = 0, written = 0;
@@ -178,8 +185,8 @@ static bool adds_addresses(const struct instruction *list, unsigned count)
 				counts = 1u << 1;
 			if (list[n].operand[k].type == ZYDIS_OPERAND_TYPE_REGISTER &&
 			    list[n].operand[k].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) {
-				int r = number_of(ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64,
-										  list[n].operand[k].reg.value));
+				int r = number_of(ZydisRegisterGetLargestEnclosing(
+					ZYDIS_MACHINE_MODE_LONG_64, list[n].operand[k].reg.value));
 
 				written |= r < 0 ? 0 : 1u << r;
 			}
@@ -204,8 +211,9 @@ static void choose_registers(const struct instruction *list, unsigned count, boo
 			/* bts and its like address bits, far away */
 			if (list[n].operand[k].type == ZYDIS_OPERAND_TYPE_REGISTER &&
 			    list[n].is.meta.category == ZYDIS_CATEGORY_BITBYTE) {
-				int r = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64,
-									 list[n].operand[k].reg.value) -
+				int r = ZydisRegisterGetLargestEnclosing(
+						ZYDIS_MACHINE_MODE_LONG_64,
+						list[n].operand[k].reg.value) -
 					ZYDIS_REGISTER_RAX;
 
 				if (r >= 0 && r < REGISTERS)
@@ -214,13 +222,15 @@ static void choose_registers(const struct instruction *list, unsigned count, boo
 			if (list[n].operand[k].type != ZYDIS_OPERAND_TYPE_MEMORY)
 				continue;
 			if (mem->base >= ZYDIS_REGISTER_RAX && mem->base <= ZYDIS_REGISTER_R15)
-				base[mem->base - ZYDIS_REGISTER_RAX] = pm ? "0x200000000000" : "static_memory";
+				base[mem->base - ZYDIS_REGISTER_RAX] =
+					pm ? "0x200000000000" : "static_memory";
 			if (mem->index >= ZYDIS_REGISTER_RAX && mem->index <= ZYDIS_REGISTER_R15)
 				index[mem->index - ZYDIS_REGISTER_RAX] = true;
 		}
 	for (unsigned r = 0; r < REGISTERS; r++) {
 		if (base[r])
-			printf("\t.quad %s + %lu\n", base[r], MIDDLE + number() % 8 * (number() % 4 ? 64 : 8));
+			printf("\t.quad %s + %lu\n", base[r],
+			       MIDDLE + number() % 8 * (number() % 4 ? 64 : 8));
 		else if (index[r] || r == 1)
 			printf("\t.quad %lu\n", number() % 16);
 		else
@@ -234,7 +244,8 @@ int main(int argc, char **argv)
 
 	state = (argc > 2 ? atoi(argv[2]) : 1) * 0x9e3779b97f4a7c15ull + 1;
 	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
-	printf("\t.globl snippet_count, snippets, registers\n\t.section .rodata\nsnippet_count: .quad %u\n", count);
+	printf("\t.globl snippet_count, snippets, registers\n\t.section .rodata\nsnippet_count: .quad %u\n",
+	       count);
 	for (unsigned i = 0; i < count; i++) {
 		struct instruction list[3];
 		unsigned length = 1 + number() % 3;
@@ -243,7 +254,8 @@ int main(int argc, char **argv)
 			for (unsigned k = 0; k < length; k++)
 				generate_one(&list[k]);
 		} while (adds_addresses(list, length));
-		printf("\t.text\n\t.globl snippet_%u\n\t.type snippet_%u, @function\nsnippet_%u:\n", i, i, i);
+		printf("\t.text\n\t.globl snippet_%u\n\t.type snippet_%u, @function\nsnippet_%u:\n",
+		       i, i, i);
 		for (unsigned k = 0; k < length; k++)
 			write_instruction(&list[k]);
 		printf("\tjmp snippet_end\n\t.size snippet_%u, . - snippet_%u\n", i, i);
