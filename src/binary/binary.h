@@ -149,6 +149,8 @@ HIDDEN unsigned binary_length(uintptr_t address);
 
 /* The same from what is known of the object; false if there is nothing. */
 HIDDEN bool binary_plan_load(const struct binary_object *object, struct binary_text *text);
+/* Is there a plan, and does it say that the code leaves system calls to the C library? */
+HIDDEN bool binary_plan_is_calm(const struct binary_object *object, const struct binary_text *text);
 /* Keeps it. The sites are those from this one on. */
 HIDDEN void binary_plan_save(const struct binary_object *object, const struct binary_text *text,
 			     uint32_t first_site, uint32_t unknown);
@@ -282,9 +284,15 @@ HIDDEN void binary_deliver(void);
 HIDDEN bool binary_redirect(int number, void *context);
 /* Does the address lie in an object that was patched? */
 HIDDEN bool binary_is_patched(uintptr_t address);
-/* Patches what is loaded and was not looked at before. */
+/* Patches what is loaded, at once or when it is needed. */
 HIDDEN void binary_start(void);
-/* The same if that was done before: libraries that come later. */
+/* Code has to look for PM at this address, too: false if it is too late for that. */
+HIDDEN bool binary_ask_also(uintptr_t address);
+/* Which part of memory that is, or PERDURE_WINDOW_INDEX. */
+extern HIDDEN uint8_t binary_second_window;
+/* There is going to be PM, or a second thread. */
+HIDDEN void binary_needed(void);
+/* Libraries have come. */
 HIDDEN void binary_update(void);
 /* Something was unloaded: what comes next may lie where it was. */
 HIDDEN void binary_unloaded(void);

@@ -6,7 +6,8 @@
 
 #include "binary/binary.h"
 
-enum { BODY_MAX = 2048, SITES_MAX = BINARY_GROUP * BINARY_OPERANDS, RCX = 1 };
+/* Each operand is asked about twice if there are two windows; and the thread once. */
+enum { BODY_MAX = 4096, FIXUPS_MAX = BINARY_GROUP * (2 * BINARY_OPERANDS + 1), RCX = 1 };
 
 /* ---- bytes ---- */
 
@@ -158,16 +159,21 @@ struct body {
 	uint32_t first;
 	unsigned count;
 	unsigned copy[BINARY_GROUP], behind[BINARY_GROUP]; /* where each instruction is, and ends */
-	struct fixup fixup[2 * SITES_MAX];
-	struct island island[2 * SITES_MAX]; /* of each */
+	struct fixup fixup[FIXUPS_MAX];
+	struct island island[FIXUPS_MAX]; /* of each */
 	unsigned fixups;
-	bool far[2 * SITES_MAX]; /* the island is too far for a short jump */
+	bool far[FIXUPS_MAX]; /* the island is too far for a short jump */
 };
 
 static void note_fixup(struct body *body, unsigned at, bool is_short, unsigned site,
 		       enum binary_stack stack)
 {
 	body->fixup[body->fixups++] = (struct fixup){ at, is_short, site, stack };
+}
+
+static bool is_second_asked(void)
+{
+	return binary_second_window != PERDURE_WINDOW_INDEX;
 }
 
 /* jrcxz to the island, by a long way round if need be */
@@ -200,6 +206,14 @@ static void ask_fast(struct body *body, unsigned site, const struct binary_opera
 	put_byte(code, PERDURE_WINDOW_INDEX); /* cmp */
 	PUT(code, 0x0f, 0x84, 0, 0, 0, 0);    /* je */
 	note_fixup(body, code->size - 4, false, site, BINARY_AS_IT_WAS);
+	if (!is_second_asked())
+		return;
+	put_byte(code, 0x48 | (to >= 8));
+	put_byte(code, 0x83);
+	put_byte(code, 0xf8 | (to & 7));
+	put_byte(code, binary_second_window);
+	PUT(code, 0x0f, 0x84, 0, 0, 0, 0);
+	note_fixup(body, code->size - 4, false, site, BINARY_AS_IT_WAS);
 }
 
 /* With rcx free, or on the stack below the red zone, and no flag changed. */
@@ -213,6 +227,11 @@ static void ask_quietly(struct body *body, unsigned site, const struct binary_op
 	    0x0f, 0xb7, 0xc9,                                         /* movzwl %cx, %ecx */
 	    0x8d, 0x49, (uint8_t)-PERDURE_WINDOW_INDEX);              /* lea */
 	put_if_zero(body, site, stack);
+	if (!is_second_asked())
+		return;
+	PUT(code, 0x8d, 0x49); /* lea */
+	put_byte(code, PERDURE_WINDOW_INDEX - binary_second_window);
+	put_if_zero(body, site, stack);
 }
 
 static void ask_with_flags(struct body *body, unsigned site, const struct binary_operand *o)
@@ -222,6 +241,12 @@ static void ask_with_flags(struct body *body, unsigned site, const struct binary
 	put_address(code, RCX, o);
 	PUT(code, 0x48, 0xc1, 0xe9, PERDURE_WINDOW_SHIFT, 0x48, 0x83, 0xf9, PERDURE_WINDOW_INDEX,
 	    0x0f, 0x84, 0, 0, 0, 0); /* shr; cmp; je */
+	note_fixup(body, code->size - 4, false, site, BINARY_FLAGS_PUSHED);
+	if (!is_second_asked())
+		return;
+	PUT(code, 0x48, 0x83, 0xf9);
+	put_byte(code, binary_second_window);
+	PUT(code, 0x0f, 0x84, 0, 0, 0, 0);
 	note_fixup(body, code->size - 4, false, site, BINARY_FLAGS_PUSHED);
 }
 
@@ -288,7 +313,7 @@ static bool ask_cheaply(struct body *body, unsigned i, const struct binary_site 
 	uint32_t dead = site->dead;
 	bool flags = site->flags_dead;
 
-	if (!dead && flags && has_only_base(site)) {
+	if (!dead && flags && has_only_base(site) && !is_second_asked()) {
 		ask_in_place(body, i, &site->operand[0]);
 		return true;
 	}

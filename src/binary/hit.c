@@ -49,7 +49,7 @@ static uint64_t address_of(const struct binary_registers *r, const struct binary
 		address += register_value(r, o->base);
 	if (o->index != BINARY_NO_REGISTER)
 		address += register_value(r, o->index) * o->scale;
-	return address;
+	return (uintptr_t)place_in_window((void *)address);
 }
 
 static int64_t bit_offset(const struct binary_registers *r, unsigned number, uint64_t size)

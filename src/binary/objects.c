@@ -14,7 +14,9 @@
 #include <unistd.h>
 
 #include "binary/binary.h"
+#include "heap/heap.h"
 #include "runtime/execution.h"
+#include "runtime/library.h"
 
 enum { OBJECTS = 256 };
 
@@ -191,7 +193,10 @@ static void find_id(const struct file *file, struct binary_object *object)
 	}
 }
 
-static void patch_object(const char *path, uintptr_t bias)
+typedef void section_function(const struct file *, const struct binary_object *,
+			      const ElfW(Shdr) *);
+
+static void for_each_section(const char *path, uintptr_t bias, section_function *what)
 {
 	struct binary_object object = { .bias = bias };
 	const ElfW(Ehdr) * header;
@@ -212,7 +217,7 @@ static void patch_object(const char *path, uintptr_t bias)
 
 		if (section[i].sh_type == SHT_PROGBITS && section[i].sh_flags & SHF_EXECINSTR &&
 		    strncmp(name, ".text", 5) == 0)
-			patch_section(&file, &object, &section[i]);
+			what(&file, &object, &section[i]);
 	}
 	REAL(munmap)((void *)file.bytes, file.size);
 }
@@ -300,10 +305,16 @@ static bool get_ready(void)
 	return true;
 }
 
-static int consider(struct dl_phdr_info *info, size_t size, void *unused)
+static const char *base_name(const struct dl_phdr_info *info)
 {
 	const char *slash = strrchr(info->dlpi_name, '/');
-	const char *name = slash ? slash + 1 : info->dlpi_name;
+
+	return slash ? slash + 1 : info->dlpi_name;
+}
+
+static int consider(struct dl_phdr_info *info, size_t size, void *unused)
+{
+	const char *name = base_name(info);
 	uintptr_t start = UINTPTR_MAX, end = 0;
 
 	(void)size;
@@ -322,17 +333,101 @@ static int consider(struct dl_phdr_info *info, size_t size, void *unused)
 		return 0;
 	patched[patched_count++] = (struct patched){ start, end };
 	runtime_session->binary |= !*name;
-	patch_object(info->dlpi_name, info->dlpi_addr);
+	for_each_section(info->dlpi_name, info->dlpi_addr, patch_section);
 	note_counts(name);
 	return 0;
 }
 
-static bool started;
+/* ---- when ---- */
+
+/*
+ * Code is patched when there is going to be PM. Until then programs run as they are: many that are
+ * started along the way never have any. A second thread is the last moment, since code that runs
+ * cannot be changed.
+ */
+static enum { OFF, WAITING, ON } state;
+static bool calm;
+
+/* A program may map PM by a system call that nobody else sees. */
+static void look_for_system_calls(const struct file *file, const struct binary_object *object,
+				  const ElfW(Shdr) * section)
+{
+	static const uint8_t instruction[] = { 0x0f, 0x05 };
+	struct binary_text text = {
+		.start = object->bias + section->sh_addr,
+		.size = section->sh_size,
+		.code = (uint8_t *)(object->bias + section->sh_addr),
+	};
+
+	(void)file;
+	if (calm && memmem(text.code, text.size, instruction, sizeof(instruction)))
+		calm = binary_plan_is_calm(object, &text);
+}
+
+static int disturb(struct dl_phdr_info *info, size_t size, void *unused)
+{
+	const char *name = base_name(info);
+
+	(void)size;
+	(void)unused;
+	/* PMDK's libraries ask whether they are watched when they are loaded. */
+	if (modules_is_built(info) || strncmp(name, "libpmem", 7) == 0)
+		calm = false;
+	else if (is_wanted(name))
+		for_each_section(info->dlpi_name, info->dlpi_addr, look_for_system_calls);
+	return !calm;
+}
+
+static bool can_wait(void)
+{
+	const struct session *session = runtime_session;
+
+	calm = !session->executions.on && !session->options.patch && !__perdure_heap_used;
+	if (calm)
+		dl_iterate_phdr(disturb, NULL);
+	return calm;
+}
+
+uint8_t binary_second_window = PERDURE_WINDOW_INDEX;
+
+bool binary_ask_also(uintptr_t address)
+{
+	uintptr_t index = address >> PERDURE_WINDOW_SHIFT;
+
+	if (state == WAITING && index < 128)
+		binary_second_window = (uint8_t)index;
+	binary_needed();
+	return index == binary_second_window && patched_count;
+}
 
 void binary_start(void)
 {
-	started = true;
+	if (runtime_session->options.second_window)
+		binary_second_window = runtime_session->options.second_window - 1;
+	state = can_wait() ? WAITING : ON;
+	if (state == ON)
+		dl_iterate_phdr(consider, NULL);
+}
+
+void binary_needed(void)
+{
+	if (__builtin_expect(state != WAITING, 1))
+		return;
+	state = ON;
 	dl_iterate_phdr(consider, NULL);
+	runtime_involved = modules_any_instrumented();
+	modules_unloaded(); /* what is known of objects is no longer true */
+	modules_update();
+	if (runtime_involved)
+		library_hooks_update();
+}
+
+void binary_update(void)
+{
+	if (state == WAITING && !can_wait())
+		binary_needed();
+	else if (state == ON)
+		dl_iterate_phdr(consider, NULL);
 }
 
 static int still_there(struct dl_phdr_info *info, size_t size, void *object)
@@ -355,10 +450,4 @@ void binary_unloaded(void)
 		if (dl_iterate_phdr(still_there, &patched[i]))
 			patched[kept++] = patched[i];
 	patched_count = kept;
-}
-
-void binary_update(void)
-{
-	if (started)
-		dl_iterate_phdr(consider, NULL);
 }

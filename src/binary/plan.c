@@ -23,8 +23,9 @@ struct header {
 	char magic[8];
 	uint64_t tool; /* who found it out: another one may find more */
 	uint32_t count, sites, unknown;
-	uint32_t size; /* of the text */
-	uint64_t code; /* its hash */
+	uint32_t calls_kernel; /* by itself */
+	uint32_t size;         /* of the text */
+	uint64_t code;         /* its hash */
 };
 
 static uint64_t hash_code(const struct binary_text *text)
@@ -59,7 +60,7 @@ static uint64_t own_hash(void)
 static struct header header_of(const struct binary_text *text)
 {
 	return (struct header){
-		.magic = "perdure1",
+		.magic = "perdure2",
 		.tool = own_hash(),
 		.size = text->size,
 		.code = hash_code(text),
@@ -158,24 +159,52 @@ static void take_over(struct binary_text *text, const struct header *header)
 	binary_counts.unknown += header->unknown;
 }
 
-bool binary_plan_load(const struct binary_object *object, struct binary_text *text)
+/* A descriptor behind the header of this code's plan; -1 if there is none. */
+static int open_plan(const struct binary_object *object, const struct binary_text *text,
+		     struct header *header)
 {
-	struct header wanted = header_of(text), header;
+	struct header wanted;
 	char path[PATH_MAX];
 	int fd;
-	bool good;
 
 	if (!plan_path(object, text->start - object->bias, path, sizeof(path)))
-		return false;
+		return -1;
 	fd = REAL(open)(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
+		return -1;
+	wanted = header_of(text);
+	if (read_all(fd, header, sizeof(*header)) && header->count <= text->size) {
+		wanted.count = header->count;
+		wanted.sites = header->sites;
+		wanted.unknown = header->unknown;
+		wanted.calls_kernel = header->calls_kernel;
+		if (memcmp(&wanted, header, sizeof(wanted)) == 0)
+			return fd;
+	}
+	REAL(close)(fd);
+	return -1;
+}
+
+bool binary_plan_is_calm(const struct binary_object *object, const struct binary_text *text)
+{
+	struct header header;
+	int fd = open_plan(object, text, &header);
+
+	if (fd < 0)
 		return false;
-	good = read_all(fd, &header, sizeof(header)) && header.count <= text->size &&
-	       header.sites <= BINARY_SITES_MAX - binary_site_count;
-	wanted.count = header.count;
-	wanted.sites = header.sites;
-	wanted.unknown = header.unknown;
-	good = good && memcmp(&wanted, &header, sizeof(header)) == 0 &&
+	REAL(close)(fd);
+	return !header.calls_kernel;
+}
+
+bool binary_plan_load(const struct binary_object *object, struct binary_text *text)
+{
+	struct header header;
+	int fd = open_plan(object, text, &header);
+	bool good;
+
+	if (fd < 0)
+		return false;
+	good = header.sites <= BINARY_SITES_MAX - binary_site_count &&
 	       read_all(fd, text->list, header.count * sizeof(*text->list)) &&
 	       read_all(fd, binary_sites + binary_site_count,
 			header.sites * sizeof(*binary_sites)) &&
@@ -232,6 +261,8 @@ void binary_plan_save(const struct binary_object *object, const struct binary_te
 	header.count = text->count;
 	header.sites = binary_site_count - first_site;
 	header.unknown = unknown;
+	for (uint32_t i = first_site; i < binary_site_count; i++)
+		header.calls_kernel |= binary_sites[i].kind == BINARY_SYSCALL;
 	if (text->count > LARGEST ||
 	    !plan_path(object, text->start - object->bias, path, sizeof(path)))
 		return;

@@ -115,6 +115,18 @@ static const char *set_no_patch(struct options *options, const char *value)
 	return add_name(value, options->session.no_patch_glob, &options->session.no_patch);
 }
 
+static const char *set_pm_at(struct options *options, const char *value)
+{
+	char *end;
+	unsigned long address = strtoul(value, &end, 16);
+	unsigned long index = address >> PERDURE_WINDOW_SHIFT;
+
+	if (!*value || *end || !address || index > 127)
+		return "not an address that a program can map something at";
+	options->session.second_window = (uint8_t)(index + 1);
+	return NULL;
+}
+
 static const char *set_tx_only(struct options *options, const char *value)
 {
 	const char *name = types_bare_name(value);
@@ -441,6 +453,8 @@ static const struct option {
 	  ALL },
 	{ "--no-patch", "GLOB", set_no_patch,
 	  "the same: do not follow libraries of this name (docs/binary.md)", ALL },
+	{ "--pm-at", "ADDRESS", set_pm_at,
+	  "the same: where it maps PM with MAP_FIXED, if that is not found out in time", ALL },
 	{ "--tx-only", "STRUCT", set_tx_only,
 	  "a structure that may only be changed in a transaction that has logged it", ALL },
 	{ "--plugin", "SO", set_plugin, "a checker of your own (docs/plugins.md); may be repeated",

@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "binary/binary.h"
 #include "runtime/execution.h"
 #include "runtime/hooks.h"
 #include "runtime/library.h"
@@ -51,6 +52,7 @@ PUBLIC int pthread_create(pthread_t *restrict thread, const pthread_attr_t *rest
 
 	if (!runtime_session)
 		return REAL(pthread_create)(thread, attributes, function, argument);
+	binary_needed();
 	event_fence(PERDURE_RMW_FENCE, FRAME);
 	runtime_session->lines.concurrent = 1;
 	if (!fibers_on) {

@@ -99,7 +99,7 @@ uint64_t client_request(uint64_t standard, const volatile uint64_t *arguments,
 	}
 	if (!in_window((void *)address) || !(thread = thread_enter()))
 		return standard;
-	handle(thread, request, address, size, frame);
+	handle(thread, request, (uintptr_t)place_in_window((void *)address), size, frame);
 	thread_leave();
 	return standard;
 }

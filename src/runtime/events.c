@@ -32,6 +32,7 @@ void event_load(const void *p, size_t size, const struct frame *frame)
 {
 	if (!runtime_wants_loads || !touches_window(p, size))
 		return;
+	p = place_in_window(p);
 	if (runtime_recovers) {
 		recovery_load(p, size, READ_BULK, frame);
 		return;
@@ -59,7 +60,25 @@ void event_load_text(const char *text, size_t n, const struct frame *frame)
 		event_load(text, n, frame);
 	else if (runtime_involved && in_window(text))
 		for (size_t i = 0; i < n; i++)
-			recovery_load(text + i, 1, READ_BULK, frame);
+			recovery_load(place_in_window(text + i), 1, READ_BULK, frame);
+}
+
+/* What a byte is may only be known once it has been read. */
+size_t event_load_string(const char *text, size_t most, const struct frame *frame)
+{
+	size_t n = 0;
+
+	if (!runtime_recovers || !in_window(text)) {
+		n = REAL(strnlen)(text, most);
+		event_load(text, n + (n < most), frame);
+		return n;
+	}
+	for (; n < most; n++) {
+		event_load_text(text + n, 1, frame);
+		if (!text[n])
+			break;
+	}
+	return n;
 }
 
 static size_t line_rest(const void *p, size_t n)
@@ -116,6 +135,7 @@ static void write_lines(char *to, size_t n, const struct content *content, uint3
 	struct session_thread *thread;
 	uint32_t stack;
 
+	to = place_in_window(to);
 	if (fibers_preempt)
 		fiber_point(POINT_ACCESS);
 	thread = followed ? thread_enter() : NULL;
@@ -181,6 +201,8 @@ void event_move(void *to, const void *from, size_t n, const char *place, const s
 	enum { PIECE = 512 };
 	char piece[PIECE];
 
+	to = place_in_window(to);
+	from = place_in_window(from);
 	if ((uintptr_t)to - (uintptr_t)from >= n) {
 		event_copy(to, from, n, place, frame);
 		return;
@@ -208,6 +230,7 @@ void event_volatile(void *p, size_t size)
 
 	if (!thread)
 		return;
+	p = place_in_window(p);
 	lines_exclude(&runtime_session->lines, &thread->lines, (uintptr_t)p, size, true);
 	tell(thread, PERDURE_EVENT_VOLATILE, 0, p, size, 0);
 	thread_leave();
@@ -215,10 +238,12 @@ void event_volatile(void *p, size_t size)
 
 void event_flush(const void *p, size_t size, enum perdure_flush kind, const struct frame *frame)
 {
-	uintptr_t line = (uintptr_t)p & ~(uintptr_t)(PERDURE_LINE_SIZE - 1);
+	uintptr_t line;
 
 	if (!touches_window(p, size) || is_by_trusted_library(frame))
 		return;
+	p = place_in_window(p);
+	line = (uintptr_t)p & ~(uintptr_t)(PERDURE_LINE_SIZE - 1);
 	for (; line < (uintptr_t)p + size; line += PERDURE_LINE_SIZE)
 		hook_flush((const void *)line, kind, frame);
 }
@@ -238,6 +263,7 @@ void event_persist(const void *p, size_t size, const struct frame *frame)
 	struct session_thread *thread = runtime_recovers ? NULL : thread_enter();
 	uint32_t stack;
 
+	p = place_in_window(p);
 	if (runtime_relogs)
 		log_recovery(HISTORY_PERSIST, 0, p, size, frame);
 	if (!thread)

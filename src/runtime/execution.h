@@ -86,6 +86,8 @@ HIDDEN void *recovery_map(struct session_file *file, int fd, uint64_t length, in
 			  uint64_t offset);
 HIDDEN void *recovery_remap(void *address, uint64_t size);
 /* False if nothing of the world is mapped there. */
+/* PM at this address has been mapped at another one as well: see mirror.c. */
+HIDDEN void recovery_mirror(uint64_t address);
 HIDDEN bool recovery_unmap(uint64_t start);
 /* The same bytes as read does, from where the file is mapped; -1 if that cannot be done. */
 HIDDEN ssize_t recovery_read(uint32_t file, int fd, void *bytes, size_t size, off_t offset,

@@ -115,10 +115,9 @@ void format_loads(const char *format, va_list original, const struct frame *fram
 			const char *text = va_arg(arguments, const char *);
 
 			if (text && in_window(text))
-				event_load_text(text,
-						c.precision >= 0 ? REAL(strnlen)(text, c.precision)
-								 : plain_length(text) + 1,
-						frame);
+				event_load_string(text,
+						  c.precision >= 0 ? (size_t)c.precision : SIZE_MAX,
+						  frame);
 		} else {
 			skip_argument(&c, &arguments);
 		}

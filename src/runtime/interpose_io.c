@@ -101,14 +101,14 @@ READS(size_t, fwrite_unlocked, (const void *restrict p, size_t s, size_t n, FILE
 PUBLIC int fputs(const char *restrict text, FILE *restrict file)
 {
 	if (in_window(text))
-		event_load_text(text, plain_length(text) + 1, FRAME);
+		event_load_string(text, SIZE_MAX, FRAME);
 	return REAL(fputs)(text, file);
 }
 
 PUBLIC int puts(const char *text)
 {
 	if (in_window(text))
-		event_load_text(text, plain_length(text) + 1, FRAME);
+		event_load_string(text, SIZE_MAX, FRAME);
 	return REAL(puts)(text);
 }
 
@@ -356,7 +356,7 @@ static int scan_text(const char *text, const char *format, va_list arguments,
 	int converted;
 
 	if (in_window(text))
-		event_load_text(text, plain_length(text) + 1, frame);
+		event_load_string(text, SIZE_MAX, frame);
 	va_copy(again, arguments);
 	converted = REAL(vsscanf)(text, format, arguments);
 	format_stores(format, again, converted, frame);

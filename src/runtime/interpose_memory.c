@@ -166,11 +166,7 @@ PUBLIC wchar_t *wmemmove(wchar_t *to, const wchar_t *from, size_t n)
 /* A text that is read to its end. */
 static size_t text_length(const char *text, const struct frame *frame)
 {
-	size_t length = REAL(strlen)(text);
-
-	if (in_window(text))
-		event_load_text(text, length + 1, frame);
-	return length;
+	return in_window(text) ? event_load_string(text, SIZE_MAX, frame) : REAL(strlen)(text);
 }
 
 PUBLIC char *stpcpy(char *to, const char *from)

@@ -16,23 +16,17 @@ static void loaded(const char *text, size_t n, const struct frame *frame)
 static void loaded_all(const char *text, const struct frame *frame)
 {
 	if (in_window(text))
-		event_load_text(text, plain_length(text) + 1, frame);
+		event_load_string(text, SIZE_MAX, frame);
 }
 
 PUBLIC size_t strlen(const char *text)
 {
-	size_t length = REAL(strlen)(text);
-
-	loaded(text, length + 1, FRAME);
-	return length;
+	return in_window(text) ? event_load_string(text, SIZE_MAX, FRAME) : REAL(strlen)(text);
 }
 
 PUBLIC size_t strnlen(const char *text, size_t n)
 {
-	size_t length = REAL(strnlen)(text, n);
-
-	loaded(text, length < n ? length + 1 : n, FRAME);
-	return length;
+	return in_window(text) ? event_load_string(text, n, FRAME) : REAL(strnlen)(text, n);
 }
 
 /* ---- comparing: up to the first difference ---- */
@@ -48,11 +42,12 @@ static void compared(const char *a, const char *b, size_t n, bool folds, const s
 
 	if (!in_window(a) && !in_window(b))
 		return;
-	while (i < n && folded(a[i], folds) == folded(b[i], folds) && a[i])
-		i++;
-	i += i < n;
-	loaded(a, i, frame);
-	loaded(b, i, frame);
+	for (; i < n; i++) { /* what a byte is may only be known once it has been read */
+		loaded(a + i, 1, frame);
+		loaded(b + i, 1, frame);
+		if (folded(a[i], folds) != folded(b[i], folds) || !a[i])
+			break;
+	}
 }
 
 PUBLIC int strcmp(const char *a, const char *b)

@@ -203,7 +203,7 @@ static void semantic_effect(const struct library_effect *effect, const uint64_t 
 				    (effect->options & LIBRARY_ATOMIC ? PERDURE_TX_ATOMIC : 0),
 			    frame);
 		if (runtime_logs && !(effect->options & LIBRARY_FILLED) && in_window(p))
-			log_alloc(p, value[1], call->logged, frame);
+			log_alloc(place_in_window(p), value[1], call->logged, frame);
 		break;
 	case LIBRARY_FREE:
 		event_free(p, effect->values > 1 ? value[1] : 0, frame);

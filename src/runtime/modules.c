@@ -180,7 +180,9 @@ static int note_object(struct dl_phdr_info *info, size_t size, void *unused)
 	(void)unused;
 	describe(info, &object);
 	known = object.end ? find(object.start) : NULL;
-	if (!object.end || same_object(known, &object) || session->modules == SESSION_MODULES)
+	if (same_object(known, &object) && known->instrumented == object.instrumented)
+		return 0;
+	if (!object.end || session->modules == SESSION_MODULES)
 		return 0;
 	session->module[session->modules] = (struct session_module){
 		.start = object.start,

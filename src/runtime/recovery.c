@@ -317,6 +317,8 @@ static struct place *map_own(const struct session_file *file, struct place *at, 
 
 	if (fd >= 0 && (at || places < FILES))
 		got = syscall(SYS_mmap, file->base, size, PROT_READ | PROT_WRITE, flags, fd, 0L);
+	if (got >= 0)
+		mirror_follow(file->base, size, fd);
 	syscall(SYS_close, fd);
 	if (got < 0)
 		return NULL;
@@ -341,6 +343,24 @@ static void protect(const struct place *at)
 {
 	syscall(SYS_mprotect, at->start, at->end - at->start,
 		at->count ? at->protection : PROT_NONE);
+}
+
+static bool is_empty(const uint64_t *page)
+{
+	for (unsigned i = 0; i < PAGE / sizeof(*page); i++)
+		if (page[i])
+			return false;
+	return true;
+}
+
+/* Empty pages stay holes. */
+static bool write_pages(int fd, uint64_t start, uint64_t size)
+{
+	for (uint64_t at = 0; at < size; at += PAGE)
+		if (!is_empty((const uint64_t *)(start + at)) &&
+		    syscall(SYS_pwrite64, fd, start + at, PAGE, at) != PAGE)
+			return false;
+	return true;
 }
 
 void *recovery_map(struct session_file *file, int fd, uint64_t length, int protection,
@@ -374,6 +394,29 @@ void *recovery_map(struct session_file *file, int fd, uint64_t length, int prote
 			"a recovery starts other programs that map PM: these find it as the crash "
 			"left it, whatever the recovery has done before");
 	return (void *)(file->base + offset);
+}
+
+/* Pages that two addresses share cannot be private: they become those of a file of their own. */
+void recovery_mirror(uint64_t address)
+{
+	struct place *at = any_place_at(address);
+	uint64_t size = at ? at->end - at->start : 0, content = at ? at->content - at->start : 0;
+	int fd;
+
+	if (!at)
+		return;
+	fd = at->own ? world_open_backing(session_file_at(runtime_session, at->start)->world - 1)
+		     : (int)syscall(SYS_memfd_create, "perdure-mirror", 1);
+	syscall(SYS_mprotect, at->start, size, PROT_READ | PROT_WRITE);
+	if (!at->own &&
+	    (syscall(SYS_ftruncate, fd, content) < 0 || !write_pages(fd, at->start, content) ||
+	     syscall(SYS_mmap, at->start, size, PROT_READ | PROT_WRITE,
+		     MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, 0L) < 0))
+		session_limit(runtime_session, thread_owner(),
+			      "no memory for PM that is mapped with MAP_FIXED");
+	mirror_follow(at->start, size, fd);
+	syscall(SYS_close, fd);
+	protect(at);
 }
 
 /* All of a file is mapped anyway. */

@@ -128,9 +128,32 @@ static inline void thread_leave(void)
 /* The number under which this thread holds locks, see spin.h. */
 HIDDEN uint32_t thread_owner(void);
 
+/* ---- mirror.c: PM outside the window ---- */
+
+enum { MIRRORS = 8 };
+extern HIDDEN unsigned runtime_mirrors;
+HIDDEN bool mirror_has(const void *p);
+/* Where it is in the window; itself, if it is no such PM. */
+HIDDEN void *mirror_find(const void *p);
+/* False if there are too many. */
+HIDDEN bool mirror_add(void *start, uint64_t size, const void *mirror, int protection);
+struct mirror_part {
+	uint64_t start, size, mirror;
+};
+/* Forgets some of [start, end), until there is no more. */
+HIDDEN bool mirror_take(uintptr_t start, uintptr_t end, struct mirror_part *part);
+/* What is in the window from `base` on is this file now. */
+HIDDEN void mirror_follow(uint64_t base, uint64_t size, int fd);
+
 static inline bool in_window(const void *p)
 {
-	return (uintptr_t)p >> PERDURE_WINDOW_SHIFT == PERDURE_WINDOW_INDEX;
+	return (uintptr_t)p >> PERDURE_WINDOW_SHIFT == PERDURE_WINDOW_INDEX ||
+	       (__builtin_expect(runtime_mirrors, 0) && mirror_has(p));
+}
+
+static inline void *place_in_window(const void *p)
+{
+	return __builtin_expect(runtime_mirrors, 0) ? mirror_find(p) : (void *)p;
 }
 
 /* After fork the child's heap is a copy of its own, and not the PM that the parent has. */
@@ -213,6 +236,8 @@ HIDDEN bool modules_is_libpmem(const struct frame *frame);
 HIDDEN void event_load(const void *p, size_t size, const struct frame *frame);
 /* The same for text: how far it is read depends on what it says. `n` counts the last byte read. */
 HIDDEN void event_load_text(const char *text, size_t n, const struct frame *frame);
+/* A string of at most so many bytes, whose length it returns. */
+HIDDEN size_t event_load_string(const char *text, size_t most, const struct frame *frame);
 /* Without any event. */
 HIDDEN size_t plain_length(const char *text);
 /* The bytes are already there: a system call or libc wrote them. */

@@ -145,6 +145,7 @@ void event_tx_add(const void *p, size_t size, uint32_t flags, const struct frame
 
 	if (!in_window(p) || !size || runtime_recovers || !(thread = thread_enter()))
 		return;
+	p = place_in_window(p);
 	stack = stack_capture(frame);
 	earlier = tx ? transactions_add(tx, (uintptr_t)p, size, stack, model, &again) : 0;
 	if (earlier)
@@ -162,6 +163,7 @@ void event_alloc(const void *p, size_t size, uint32_t detail, const struct frame
 	struct transactions *tx = thread ? own_transactions() : NULL;
 	uint32_t stack;
 
+	p = place_in_window(p);
 	if (tx) {
 		stack = stack_capture(frame);
 		transactions_alloc(tx, (uintptr_t)p, size, stack, flags);
@@ -184,6 +186,7 @@ void event_free(const void *p, size_t size, const struct frame *frame)
 
 	if (!thread)
 		return;
+	p = place_in_window(p);
 	stack = stack_capture(frame);
 	if (!tx || !transactions_free(tx, (uintptr_t)p, size, stack))
 		lines_forget(&runtime_session->lines, &thread->lines, (uintptr_t)p, size);
@@ -198,6 +201,7 @@ void event_reserve(const void *p, size_t size, uint64_t key, bool frees, const s
 
 	if (!thread)
 		return;
+	p = place_in_window(p);
 	reservations_add(&runtime_session->reservations, thread->lines.owner,
 			 &(struct reservation){
 				 .process = runtime_image + 1,
@@ -323,7 +327,7 @@ void transactions_judge(const void *p, uint64_t size, const struct frame *frame)
 
 	if (!thread)
 		return;
-	judge_store(thread, p, size, NULL, stack_capture(frame), frame);
+	judge_store(thread, place_in_window(p), size, NULL, stack_capture(frame), frame);
 	thread_leave();
 }
 

@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "binary/binary.h"
 #include "model/spin.h"
 #include "fibers/fibers.h"
 #include "heap/heap.h"
@@ -29,6 +30,11 @@ uintptr_t window_low, window_high;
 static void *raw_mmap(void *address, size_t length, int protection, int flags, int fd, off_t offset)
 {
 	return (void *)syscall(SYS_mmap, address, length, protection, flags, fd, offset);
+}
+
+static bool lies_in_window(const void *p)
+{
+	return (uintptr_t)p >> PERDURE_WINDOW_SHIFT == PERDURE_WINDOW_INDEX;
 }
 
 static uint64_t round_up(uint64_t size)
@@ -295,9 +301,12 @@ static bool is_taken(const struct session_file *file, uint64_t start, uint64_t e
 /* A program that asks for an address may rely on it. */
 static bool is_free_hint(const void *hint)
 {
-	return hint && in_window(hint) &&
+	return hint && lies_in_window(hint) &&
 	       (uintptr_t)hint - SESSION_WINDOW >= runtime_session->window_used;
 }
+
+static void *map_mirrored(void *hint, size_t length, int protection, int flags, int fd,
+			  off_t offset);
 
 static void *map_pm(void *hint, size_t length, int protection, int flags, int fd, off_t offset)
 {
@@ -305,16 +314,12 @@ static void *map_pm(void *hint, size_t length, int protection, int flags, int fd
 	uint64_t start, size = round_up(length);
 	void *result;
 
-	if (flags & (MAP_FIXED | MAP_FIXED_NOREPLACE) && !in_window(hint)) {
-		session_limit(
-			runtime_session, thread_owner(),
-			"a PM file was mapped with MAP_FIXED outside Perdure's window: accesses "
-			"to that mapping were not seen");
-		return raw_mmap(hint, length, protection, flags, fd, offset);
-	}
+	if (flags & (MAP_FIXED | MAP_FIXED_NOREPLACE) && !lies_in_window(hint))
+		return map_mirrored(hint, length, protection, flags, fd, offset);
+	binary_needed();
 	if (flags & (MAP_FIXED | MAP_FIXED_NOREPLACE) || is_free_hint(hint))
 		files_place(fd, (uint64_t)hint - offset, offset + size);
-	else if (hint && !in_window(hint))
+	else if (hint && !lies_in_window(hint))
 		session_limit(
 			runtime_session, thread_owner(),
 			"the program asked for an address of its own for a PM file, and got another "
@@ -355,6 +360,43 @@ static void *map_pm(void *hint, size_t length, int protection, int flags, int fd
 	return result;
 }
 
+static void unmap_mirrored(uint64_t start, uint64_t end);
+
+/* Where the program insists on it, and in the window. */
+static void *map_mirrored(void *hint, size_t length, int protection, int flags, int fd,
+			  off_t offset)
+{
+	enum { ANONYMOUS = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE };
+	uint64_t start = (uintptr_t)hint, size = round_up(length);
+	void *mirror = MAP_FAILED, *result;
+
+	if (binary_ask_also(start))
+		mirror = map_pm(NULL, length, protection,
+				flags & ~(MAP_FIXED | MAP_FIXED_NOREPLACE), fd, offset);
+	else
+		session_limit(
+			runtime_session, thread_owner(),
+			"a PM file was mapped with MAP_FIXED outside Perdure's window, and code "
+			"does not look there: accesses to that mapping were not seen; see --pm-at");
+	if (runtime_recovers && mirror != MAP_FAILED && lies_in_window(mirror))
+		result = raw_mmap(hint, length, PROT_NONE, (flags & ~MAP_TYPE) | ANONYMOUS, -1, 0);
+	else
+		result = raw_mmap(hint, length, protection, flags, fd, offset);
+	if (mirror == MAP_FAILED || !lies_in_window(mirror) || result == MAP_FAILED) {
+		if (mirror != MAP_FAILED)
+			munmap(mirror, length);
+		return result;
+	}
+	unmap_mirrored(start, start + size);
+	if (!mirror_add(hint, size, mirror, protection))
+		session_limit(runtime_session, thread_owner(),
+			      "too many PM files were mapped with MAP_FIXED outside Perdure's "
+			      "window: accesses to some were not seen");
+	if (runtime_recovers)
+		recovery_mirror((uint64_t)mirror);
+	return result;
+}
+
 /*
  * libpmem2 reserves address space first and maps the file into it: the reservation must lie in
  * the window already.
@@ -386,7 +428,9 @@ static void *map_ordinary(void *address, size_t length, int protection, int flag
 {
 	uint64_t start = (uintptr_t)address, end = start + round_up(length);
 
-	if (runtime_session && flags & MAP_FIXED && in_window(address) && start % page == 0 &&
+	if (runtime_session && runtime_mirrors && flags & MAP_FIXED && !lies_in_window(address))
+		unmap_mirrored(start, end);
+	if (runtime_session && flags & MAP_FIXED && lies_in_window(address) && start % page == 0 &&
 	    !runtime_recovers && range_at(runtime_session, start, end)) {
 		unmap_pm(start, end);
 		exclude(start, end, true);
@@ -474,9 +518,20 @@ static int unmap_pm(uint64_t start, uint64_t end)
 	return result;
 }
 
+/* The program has something else there now, or nothing. */
+static void unmap_mirrored(uint64_t start, uint64_t end)
+{
+	struct mirror_part part;
+
+	while (runtime_mirrors && mirror_take(start, end, &part))
+		munmap((void *)part.mirror, part.size);
+}
+
 PUBLIC int munmap(void *address, size_t length)
 {
-	if (!runtime_session || !in_window(address) || !length || (uintptr_t)address % page)
+	if (runtime_session && !lies_in_window(address) && length)
+		unmap_mirrored((uintptr_t)address, (uintptr_t)address + round_up(length));
+	if (!runtime_session || !lies_in_window(address) || !length || (uintptr_t)address % page)
 		return syscall(SYS_munmap, address, length);
 	if (runtime_recovers)
 		return recovery_unmap((uintptr_t)address) ? 0
@@ -552,6 +607,13 @@ PUBLIC void *mremap(void *old_address, size_t old_size, size_t new_size, int fla
 	if (flags & MREMAP_FIXED)
 		new_address = va_arg(arguments, void *);
 	va_end(arguments);
+	if (runtime_session && runtime_mirrors && mirror_has(old_address)) {
+		session_limit(
+			runtime_session, thread_owner(),
+			"PM that was mapped with MAP_FIXED outside Perdure's window was moved "
+			"or enlarged: accesses to it were not seen");
+		unmap_mirrored((uintptr_t)old_address, (uintptr_t)old_address + round_up(old_size));
+	}
 	if (runtime_recovers && in_window(old_address))
 		return recovery_remap(old_address, new_size);
 	if (runtime_session && in_window(old_address) && !(flags & MREMAP_FIXED))
@@ -583,7 +645,9 @@ PUBLIC int mprotect(void *address, size_t length, int protection)
 
 	if (protection & PROT_EXEC)
 		fibers_note_generated_code();
-	if (!session || !in_window(address) || runtime_recovers)
+	if (session && runtime_mirrors && mirror_has(address))
+		mprotect(mirror_find(address), length, protection);
+	if (!session || !lies_in_window(address) || runtime_recovers)
 		return syscall(SYS_mprotect, address, length, protection);
 	window_high = 0;
 	locked = spin_lock(&session->lock, thread_owner());

@@ -110,7 +110,8 @@ struct session_transactions {
 struct session_options {
 	uint32_t enabled; /* bit set of finding kinds */
 	enum lines_model model;
-	bool heap; /* --pm-heap */
+	bool heap;             /* --pm-heap */
+	uint8_t second_window; /* --pm-at: 1 + the address's part above the window's bits; or 0 */
 	uint32_t globs;
 	char glob[SESSION_GLOBS][SESSION_PATH];
 	struct session_program {

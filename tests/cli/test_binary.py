@@ -3,6 +3,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import unittest
 
@@ -38,8 +39,50 @@ class Binary(TestCase):
                         ("ls", "-a")):
             with self.subTest(command=command):
                 expected = subprocess.run(command, cwd=self.directory, capture_output=True, check=True).stdout
-                ran = subprocess.run([TOOLS / "perdure", "run", "--", *command], cwd=self.directory, capture_output=True)
-                self.assertEqual((ran.returncode, ran.stdout), (3, expected))
+                for options in (("--patch", "libz.*"), ()):  # what is named is patched at once
+                    ran = subprocess.run([TOOLS / "perdure", "run", "--stats", *options, "--", *command],
+                                         cwd=self.directory, capture_output=True)
+                    self.assertEqual((ran.returncode, ran.stdout), (3, expected))
+                    patched = re.search(rb"(\d+) of \d+ instructions", ran.stderr)
+                    self.assertEqual(bool(patched and int(patched[1])), bool(options), ran.stderr)
+
+    def test_addresses_of_their_own(self):
+        address = "100000000000"
+        for flags in ((), ("-DEARLY",), ("-DMISSING",), ("-DMISSING", "-DEARLY")):
+            self.build("gcc", BINARY / "fixed.c", "fixed", "-O2", *flags)
+            for where in (address, "7fdd40000000", "20000000"):
+                for given in ((), ("--pm-at", where)):
+                    with self.subTest(flags=flags, where=where, given=given):
+                        lost = "-DEARLY" in flags and not given  # a thread runs before there is PM: too late
+                        (self.directory / "pool").unlink(missing_ok=True)
+                        result = self.run_tool("run", "--pm", "pool", *given, "./fixed", "pool", where,
+                                               status=3 if lost else "-DMISSING" in flags)
+                        self.assertEqual(result.stdout, "hello 42\n")
+                        self.assertEqual("fixed.c:38" in result.stderr, "-DMISSING" in flags and not lost)
+                        self.assertEqual("--pm-at" in result.stderr, lost)
+        for flags, status in (((), 0), (("-DUNORDERED",), 1)):
+            self.build("gcc", BINARY / "fixed.c", "fixed", "-O2", *flags)
+            for command in ("check", "model"):
+                with self.subTest(command=command, flags=flags):
+                    (self.directory / "pool").unlink(missing_ok=True)
+                    result = self.run_tool(command, "--pm", "pool", "--pm-at", address,
+                                           "--recover", "./fixed pool %s look" % address,
+                                           "./fixed", "pool", address, status=status)
+                    self.assertEqual("recovery aborts" in result.stderr, bool(status))
+
+    @unittest.skipUnless(shutil.which("gdb"), "there is no debugger here")
+    def test_debugger(self):
+        self.build("gcc", BINARY / "fixed.c", "fixed", "-O2", "-DMISSING")
+        ran = subprocess.run(
+            ["gdb", "-q", "-nx", "-batch", "-ex", "set confirm off", "-ex", "set detach-on-fork on",
+             "-ex", "set follow-fork-mode child", "-ex", "set breakpoint pending on", "-ex", "break write_text",
+             "-ex", "run", "-ex", "backtrace", "-ex", "print text", "-ex", "finish", "-ex", "print root->text",
+             "-ex", "continue", "--args", TOOLS / "perdure", "run", "--pm", "pool", "./fixed", "pool", "100000000000"],
+            cwd=self.directory, capture_output=True, text=True, timeout=60)
+        self.assertRegex(ran.stdout, r"#0 +write_text .*\n(.*\n)*#1 .*main")
+        self.assertIn('$1 = 0x', ran.stdout)
+        self.assertRegex(ran.stdout, r'\$2 = "hello')
+        self.assertIn("exited normally", ran.stdout)
 
     def test_callers_without_frame_pointers(self):
         self.write("stack.c", r"""
