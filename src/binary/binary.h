@@ -61,6 +61,14 @@ struct binary_lanes {
 		scale; /* each at an index of its own; size 0: they are in a row */
 };
 
+/* A static variable that an instruction touches; size 0: it touches none. */
+struct binary_variable {
+	int32_t displacement;
+	bool relative; /* to the next instruction */
+	uint8_t actions;
+	uint32_t size;
+};
+
 struct binary_site {
 	uintptr_t address;
 	uint8_t length, kind, operands;
@@ -75,6 +83,8 @@ struct binary_site {
 	struct binary_lanes lanes;
 	uint16_t dead;   /* registers that nobody reads from here on before they are overwritten */
 	bool flags_dead; /* the same of the flags */
+	struct binary_variable variable;
+	uint32_t known; /* enum races_learned */
 };
 
 enum { BINARY_HIGH = 32, BINARY_IMMEDIATE = 64 };

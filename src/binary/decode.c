@@ -117,6 +117,32 @@ static bool cannot_be_pm(const ZydisDecodedOperand *operand, bool framed)
 	       (mem->base == ZYDIS_REGISTER_NONE && mem->index == ZYDIS_REGISTER_NONE);
 }
 
+static uint8_t actions_of(const ZydisDecodedOperand *operand)
+{
+	return (operand->actions & ZYDIS_OPERAND_ACTION_MASK_READ ? BINARY_LOADS : 0) |
+	       (operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE ? BINARY_STORES : 0);
+}
+
+/* A static variable: threads may talk to each other there. */
+static bool is_static(const ZydisDecodedOperand *operand)
+{
+	const ZydisDecodedOperandMem *mem = &operand->mem;
+
+	return mem->segment != ZYDIS_REGISTER_FS && mem->segment != ZYDIS_REGISTER_GS &&
+	       (mem->base == ZYDIS_REGISTER_RIP ||
+		(mem->base == ZYDIS_REGISTER_NONE && mem->index == ZYDIS_REGISTER_NONE));
+}
+
+static void describe_static(struct binary_site *site, const ZydisDecodedOperand *operand)
+{
+	site->variable = (struct binary_variable){
+		.displacement = (int32_t)operand->mem.disp.value,
+		.relative = operand->mem.base == ZYDIS_REGISTER_RIP,
+		.actions = actions_of(operand),
+		.size = operand->size / 8,
+	};
+}
+
 static bool add_operand(struct binary_site *site, const ZydisDecodedOperand *operand)
 {
 	const ZydisDecodedOperandMem *mem = &operand->mem;
@@ -132,10 +158,7 @@ static bool add_operand(struct binary_site *site, const ZydisDecodedOperand *ope
 		.displacement = mem->disp.has_displacement ? mem->disp.value : 0,
 		.size = operand->size / 8,
 	};
-	if (operand->actions & ZYDIS_OPERAND_ACTION_MASK_READ)
-		o->actions |= BINARY_LOADS;
-	if (operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE)
-		o->actions |= BINARY_STORES;
+	o->actions = actions_of(operand);
 	if (((mem->base || gathers) && o->base == BINARY_NO_REGISTER) ||
 	    (mem->index && !gathers && o->index == BINARY_NO_REGISTER))
 		return false;
@@ -448,7 +471,11 @@ static bool describe(const struct decoded *d, bool framed, struct binary_site *s
 		const ZydisDecodedOperand *operand = &d->operand[i];
 
 		if (operand->type != ZYDIS_OPERAND_TYPE_MEMORY ||
-		    operand->mem.type == ZYDIS_MEMOP_TYPE_AGEN || cannot_be_pm(operand, framed))
+		    operand->mem.type == ZYDIS_MEMOP_TYPE_AGEN)
+			continue;
+		if (is_static(operand))
+			describe_static(site, operand);
+		if (cannot_be_pm(operand, framed))
 			continue;
 		lost |= !add_operand(site, operand);
 		if (describe_lanes(d, operand, &lanes)) {
@@ -458,8 +485,9 @@ static bool describe(const struct decoded *d, bool framed, struct binary_site *s
 	}
 	binary_counts.unknown += lost;
 	site->locked = is->attributes & ZYDIS_ATTRIB_HAS_LOCK ||
-		       (is->mnemonic == ZYDIS_MNEMONIC_XCHG && site->operands);
-	if (!site->operands && !site->locked)
+		       (is->mnemonic == ZYDIS_MNEMONIC_XCHG &&
+			(site->operands || site->variable.size));
+	if (!site->operands && !site->locked && !site->variable.size)
 		return false;
 	site->if_equal = is_compare_exchange(is->mnemonic);
 	if (has_bit_offset(d))
@@ -610,6 +638,10 @@ static bool is_worth_it(const struct binary_site *site)
 
 	for (unsigned i = 0; i < site->operands; i++)
 		actions |= site->operand[i].actions;
+	if (runtime_session->races.on)
+		return true;
+	if (!site->operands && site->kind == BINARY_ACCESS && !site->locked)
+		return false; /* a variable only */
 	return runtime_session->stream.on || runtime_session->executions.on || site->locked ||
 	       actions & BINARY_STORES ||
 	       (site->kind >= BINARY_FLUSH && site->kind != BINARY_PAUSE);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "binary/binary.h"
+#include "races/races.h"
 
 /* Each operand is asked about twice if there are two windows; and the thread once. */
 enum { BODY_MAX = 4096, FIXUPS_MAX = BINARY_GROUP * (2 * BINARY_OPERANDS + 1), RCX = 1 };
@@ -158,7 +159,8 @@ struct body {
 	const struct binary_text *text;
 	uint32_t first;
 	unsigned count;
-	unsigned copy[BINARY_GROUP], behind[BINARY_GROUP]; /* where each instruction is, and ends */
+	/* Where each instruction is, ends, and is done with. */
+	unsigned copy[BINARY_GROUP], after[BINARY_GROUP], behind[BINARY_GROUP];
 	struct fixup fixup[FIXUPS_MAX];
 	struct island island[FIXUPS_MAX]; /* of each */
 	unsigned fixups;
@@ -331,13 +333,33 @@ static bool ask_cheaply(struct body *body, unsigned i, const struct binary_site 
 	return true;
 }
 
+/* Where threads may talk to each other, it does not matter whether that is in PM. */
+static bool always_hits(const struct binary_site *site)
+{
+	if (site->kind == BINARY_FENCE || site->kind >= BINARY_REQUEST)
+		return true;
+	if (!runtime_races || site->kind >= BINARY_FLUSH)
+		return false;
+	return runtime_session->races.discovers || site->locked ||
+	       site->known & (RACES_ACQUIRE | RACES_RELEASE);
+}
+
+/* … and whether a locked instruction has stored is known after it. */
+static bool hits_after(const struct binary_site *site)
+{
+	return runtime_races && site->locked;
+}
+
 static void ask(struct body *body, unsigned i)
 {
 	const struct binary_instruction *instruction = &body->text->list[body->first + i];
 	const struct binary_site *site = &binary_sites[instruction->site];
 	struct code *code = &body->code;
 
-	if (site->kind == BINARY_FENCE || site->kind >= BINARY_REQUEST) {
+	if (runtime_races && (site->kind == BINARY_PAUSE ||
+			      (!site->operands && !always_hits(site))))
+		return;
+	if (always_hits(site)) {
 		PUT(code, 0x48, 0x8d, 0x64, 0x24, 0x80); /* lea -128(%rsp), %rsp */
 		put_hit(code, instruction->site);
 		return;
@@ -377,7 +399,7 @@ static bool stores(const struct binary_site *site)
 
 	for (unsigned i = 0; i < site->operands; i++)
 		any |= site->operand[i].actions & BINARY_STORES;
-	return any && site->kind != BINARY_FLUSH && !runtime_session->idle;
+	return any && site->kind != BINARY_FLUSH && !runtime_session->idle && !runtime_races;
 }
 
 static void put_island(struct body *body, const struct fixup *fixup, struct island *island)
@@ -556,6 +578,8 @@ static void note_pieces(const struct body *body)
 
 		note_piece(body, i ? body->behind[i - 1] : 0, i, false, false, BINARY_AS_IT_WAS);
 		note_piece(body, body->copy[i], i, false, !moved_call, BINARY_AS_IT_WAS);
+		if (body->after[i] < body->behind[i])
+			note_piece(body, body->after[i], i, true, false, BINARY_AS_IT_WAS);
 	}
 	note_piece(body, body->behind[body->count - 1], body->count - 1, true, true,
 		   BINARY_AS_IT_WAS);
@@ -588,6 +612,12 @@ static void put_body(struct body *body)
 			ask(body, i);
 		body->copy[i] = code->size;
 		put_moved(code, text, instruction);
+		body->after[i] = code->size;
+		if (instruction->site != BINARY_NO_SITE &&
+		    hits_after(&binary_sites[instruction->site])) {
+			PUT(code, 0x48, 0x8d, 0x64, 0x24, 0x80);
+			put_hit(code, instruction->site | BINARY_AFTER);
+		}
 		body->behind[i] = code->size;
 	}
 	if (!last->leaves)

@@ -9,6 +9,7 @@
 
 #include "binary/binary.h"
 #include "fibers/fibers.h"
+#include "races/races.h"
 #include "runtime/execution.h"
 #include "runtime/hooks.h"
 
@@ -175,6 +176,13 @@ static void before_parts(struct binary_registers *r, const struct binary_site *s
 	struct binary_parts parts;
 
 	list_parts(r, site, state, &parts);
+	if (runtime_races) {
+		for (unsigned i = 0; i < parts.count; i++)
+			races_access(site->operand[0].actions, (void *)parts.part[i].address,
+				     parts.part[i].size, site->descriptor, site->address,
+				     site->known, &r->frame);
+		return;
+	}
 	if (site->operand[0].actions & BINARY_STORES) {
 		stored_parts = parts;
 		return;
@@ -261,6 +269,8 @@ static bool may_be_quick(const struct binary_registers *r, const struct binary_s
 #ifdef __clang__
 	return false;
 #endif
+	if (runtime_races && runtime_session->races.discovers)
+		return runtime_thread.shared && !has_parts(site) && site->kind < BINARY_REQUEST;
 	return !runtime_session->listening && !runtime_session->executions.on && !fibers_on &&
 	       runtime_thread.shared && !runtime_thread.judges && !has_parts(site) &&
 	       site->kind < BINARY_REQUEST && stack_is_kept(&r->frame);
@@ -279,7 +289,7 @@ static bool store_at_once(struct binary_registers *r, const struct binary_site *
 	enum { RAISE = 8, SECOND_HIT = 15 };
 	uint64_t address;
 
-	if (site->source == BINARY_NO_REGISTER)
+	if (site->source == BINARY_NO_REGISTER || runtime_races)
 		return false;
 	address = address_of(r, &site->operand[0]);
 	if (!window_has((void *)address, site->operand[0].size))
@@ -308,7 +318,7 @@ bool binary_quick(struct binary_registers *r)
 	r->frame.return_address = site->address + site->length;
 	if (nested_in_another)
 		return false;
-	if (site->operands)
+	if (site->operands && !runtime_races)
 		lines_prefetch(&runtime_session->lines, address_of(r, &site->operand[0]));
 	if (!may_be_quick(r, site))
 		return false;
@@ -324,8 +334,62 @@ bool binary_quick(struct binary_registers *r)
 	return true;
 }
 
+/* ---- races ---- */
+
+static uint64_t variable_address(const struct binary_site *site)
+{
+	const struct binary_variable *v = &site->variable;
+
+	return (int64_t)v->displacement + (v->relative ? site->address + site->length : 0);
+}
+
+static void tell_race(struct binary_registers *r, const struct binary_site *site,
+		      const struct binary_operand *o, uint64_t address, uint64_t size)
+{
+	enum { ZERO = 1 << 6 };
+	unsigned actions = o ? o->actions : site->variable.actions;
+	bool stored = actions & BINARY_STORES && (!site->if_equal || r->flags & ZERO);
+
+	if (!size)
+		return;
+	if (!site->locked)
+		races_access(actions, (void *)address, size, site->descriptor, site->address,
+			     site->known, &r->frame);
+	else if (r->site & BINARY_AFTER)
+		races_lock_end((void *)address, size, stored, site->address, site->known,
+			       &r->frame);
+	else
+		races_lock_begin((void *)address, size);
+}
+
+static void tell_races(struct binary_registers *r, const struct binary_site *site)
+{
+	uint64_t start;
+
+	if (site->kind == BINARY_FENCE) {
+		hook_fence(site->descriptor, &r->frame);
+		return;
+	}
+	if (site->kind == BINARY_FLUSH) {
+		start = address_of(r, &site->operand[0]);
+		if (in_window((void *)start))
+			races_flush((void *)start, 1, site->descriptor);
+		return;
+	}
+	for (unsigned i = 0; i < site->operands; i++) {
+		uint64_t size = range_of(r, site, &site->operand[i], &start);
+
+		tell_race(r, site, &site->operand[i], start, size);
+	}
+	tell_race(r, site, NULL, variable_address(site), site->variable.size);
+}
+
 static void tell_hit(struct binary_registers *r, const struct binary_site *site)
 {
+	if (runtime_races) {
+		tell_races(r, site);
+		return;
+	}
 	if (r->site & BINARY_AFTER) {
 		after_access(r, site);
 	} else if (site->kind == BINARY_FENCE) {

@@ -15,6 +15,7 @@
 
 #include "binary/binary.h"
 #include "heap/heap.h"
+#include "races/races.h"
 #include "runtime/execution.h"
 #include "runtime/library.h"
 
@@ -163,7 +164,11 @@ static void patch_section(const struct file *file, const struct binary_object *o
 	};
 
 	if (text.result && text.taken && text.list && text.at) {
+		uint32_t first = binary_site_count;
+
 		understand(file, object, &text);
+		for (uint32_t i = first; runtime_races && i < binary_site_count; i++)
+			binary_sites[i].known = learn_known(binary_sites[i].address);
 		plain_copy(text.result, text.code, text.size + text.padding);
 		binary_patch(&text);
 		put_into_place(&text);

@@ -36,6 +36,8 @@ static const struct command {
 	{ "check", command_check,
 	  "run a program, and its recovery after every crash (the default)" },
 	{ "model", command_model, "the same with every value that a recovery could read" },
+	{ "threads", command_threads,
+	  "run a program and report threads that act on what others have not yet persisted" },
 	{ "run", command_run, "run a program and report missing and extra flushes and fences" },
 	{ "cc", command_cc, "compile C for analysis; also as perdure-cc" },
 	{ "c++", command_cxx, "compile C++ for analysis; also as perdure-c++" },
@@ -59,7 +61,7 @@ static int command_help(char **words)
 		if (commands[i].help)
 			printf("  %-9s %s\n", commands[i].name, commands[i].help);
 	printf("\nOptions (before the program; not all are for run):\n");
-	options_help(stdout, OPTIONS_RUN | OPTIONS_CHECK | OPTIONS_MODEL);
+	options_help(stdout, OPTIONS_RUN | OPTIONS_CHECK | OPTIONS_MODEL | OPTIONS_THREADS);
 	printf("\nExit status: 0 nothing found, 1 findings, 2 bad usage, 3 could not do the work,\n"
 	       "4 a budget ended the work and nothing was found.\n");
 	return EXIT_NOTHING_FOUND;

@@ -417,6 +417,64 @@ static const char *set_keep(struct options *options, const char *value)
 	return NULL;
 }
 
+static const char *set_detector(struct options *options, const char *value)
+{
+	options->races.detectors = strcmp(value, "pifr") == 0   ? RACES_PIFR
+				   : strcmp(value, "hb") == 0   ? RACES_HB
+				   : strcmp(value, "both") == 0 ? RACES_PIFR | RACES_HB
+								: 0;
+	return options->races.detectors ? NULL : "must be pifr, hb or both";
+}
+
+static const char *set_runs(struct options *options, const char *value)
+{
+	return parse_long(value, 1, 1000000, &options->runs);
+}
+
+static const char *set_sample(struct options *options, const char *value)
+{
+	long n;
+
+	if (strncmp(value, "1/", 2) != 0 || parse_long(value + 2, 1, 1000000, &n))
+		return "must be 1/N";
+	options->races.sample = (uint32_t)n;
+	return NULL;
+}
+
+static const char *set_delay(struct options *options, const char *value)
+{
+	char *end;
+	double ms = strtod(value, &end);
+
+	if (!*value || *end || !(ms >= 0 && ms <= 100000))
+		return "must be a number of milliseconds";
+	options->races.delay = (uint32_t)(ms * 1000);
+	return NULL;
+}
+
+static const char *set_decay(struct options *options, const char *value)
+{
+	long n;
+	const char *wrong = parse_long(value, 0, 100, &n);
+
+	options->races.decay = wrong ? 0 : (uint32_t)n;
+	return wrong;
+}
+
+static const char *set_minimal(struct options *options, const char *value)
+{
+	(void)value;
+	options->races.minimal = true;
+	return NULL;
+}
+
+static const char *set_flush_on_read(struct options *options, const char *value)
+{
+	(void)value;
+	options->races.helpers = true;
+	return NULL;
+}
+
 static const char *set_no_memo(struct options *options, const char *value)
 {
 	(void)value;
@@ -426,7 +484,11 @@ static const char *set_no_memo(struct options *options, const char *value)
 
 /* ---- the table ---- */
 
-enum { CRASH = OPTIONS_CHECK | OPTIONS_MODEL, ALL = OPTIONS_RUN | CRASH };
+enum {
+	CRASH = OPTIONS_CHECK | OPTIONS_MODEL,
+	THREADS = OPTIONS_THREADS,
+	ALL = OPTIONS_RUN | CRASH | THREADS
+};
 
 static const struct option {
 	const char *name;
@@ -481,7 +543,7 @@ static const struct option {
 	  "exit statuses that mean that a recovery failed: 1,3-5, or nonzero", CRASH },
 	{ "--drive", "CMD", set_drive,
 	  "a shell command to run when the program listens on a socket; then the program is ended",
-	  CRASH },
+	  CRASH | THREADS },
 	{ "--drive-recover", "CMD", set_drive_recover, "the same for recoveries", CRASH },
 	{ "--jobs", "N", set_jobs, "recoveries at a time (default: one for each core)", CRASH },
 	{ "--max-crash-points", "N", set_max_crash_points,
@@ -493,7 +555,8 @@ static const struct option {
 	  CRASH },
 	{ "--schedules", "K", set_schedules, "so many schedules (default: 1; all: all of them)",
 	  CRASH },
-	{ "--seed", "N", set_seed, "of the first random schedule (default: 0)", CRASH },
+	{ "--seed", "N", set_seed, "of the first random schedule, or of delays (default: 0)",
+	  CRASH | THREADS },
 	{ "--preemptions", "N", set_preemptions,
 	  "--schedule all: a thread that could go on is interrupted at most so often (default: 2)",
 	  CRASH },
@@ -526,6 +589,22 @@ static const struct option {
 	{ "--resume", "DIR", set_resume,
 	  "keep in DIR what is done, and go on from there: after an interruption, nothing is done twice",
 	  OPTIONS_MODEL },
+	{ "--detector", "HOW", set_detector,
+	  "pifr (default: regions around the accesses were open at the same time), hb (nothing says "
+	  "that the load comes after the persist), or both",
+	  THREADS },
+	{ "--runs", "K", set_runs, "so many runs, after the first one, which only learns (default: 1)",
+	  THREADS },
+	{ "--sample", "1/N", set_sample, "follow one region of N", THREADS },
+	{ "--delay", "MS", set_delay, "wait so many milliseconds before regions end", THREADS },
+	{ "--decay", "P", set_decay,
+	  "a delay during which nothing was found makes the next ones less likely, by P per cent",
+	  THREADS },
+	{ "--minimal-regions", NULL, set_minimal,
+	  "regions are not larger than their accesses, and end when a store is persistent", THREADS },
+	{ "--flush-on-read", NULL, set_flush_on_read,
+	  "threads write back what others have stored before they rely on it: that is good, too",
+	  THREADS },
 	{ "--no-memo", NULL, set_no_memo,
 	  "run every recovery, also those that are known to do the same as an earlier one", CRASH },
 	{ "--timeout", "S", set_timeout,
@@ -677,7 +756,8 @@ int options_parse(struct options *options, char **words, unsigned command)
 				options->session.enabled &= ~(1u << kind);
 	if (!(command & OPTIONS_NO_PROGRAM) && !options->help && !words[at]) {
 		fprintf(stderr, "perdure: which program? perdure %s [options] [--] PROG [ARGS]\n",
-			command & OPTIONS_MODEL   ? "model"
+			command & OPTIONS_THREADS ? "threads"
+			: command & OPTIONS_MODEL ? "model"
 			: command & OPTIONS_CHECK ? "check"
 						  : "run");
 		return 2;

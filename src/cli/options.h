@@ -17,6 +17,7 @@ enum options_command {
 	OPTIONS_CHECK = 2,
 	OPTIONS_NO_PROGRAM = 4,
 	OPTIONS_MODEL = 8,
+	OPTIONS_THREADS = 16,
 };
 
 struct options {
@@ -50,6 +51,12 @@ struct options {
 	bool stop_on_first;
 	bool any_chunk_order;
 	const char *resume; /* directory, or null */
+
+	/* threads */
+	struct races_settings races;
+	long runs;             /* 0: one */
+	bool check_recovery;
+	const char *dump_regions; /* a file, "-" for standard output; null: none */
 };
 
 /*

@@ -37,15 +37,15 @@ static void become_client(const char *command, bool quiet)
 	_exit(127);
 }
 
-void driver_tick(struct driver *driver, const struct execution *execution, int target)
+void driver_tick(struct driver *driver, bool listens, bool quiet, int target)
 {
 	if (!driver->command || target <= 0)
 		return;
-	if (!driver->started && execution->listening) {
+	if (!driver->started && listens) {
 		driver->started = true;
 		driver->pid = fork();
 		if (driver->pid == 0)
-			become_client(driver->command, execution->stage > 0);
+			become_client(driver->command, quiet);
 		driver->done = driver->pid < 0;
 	}
 	if (driver->started && !driver->done && waitpid(driver->pid, &driver->status, WNOHANG) != 0)

@@ -18,7 +18,7 @@ struct driver {
 
 void driver_start(struct driver *driver, const char *command);
 /* To be called again and again while the target, which has this process number, runs. */
-void driver_tick(struct driver *driver, const struct execution *execution, int target);
+void driver_tick(struct driver *driver, bool listens, bool quiet, int target);
 bool driver_is_busy(const struct driver *driver);
 void driver_end(struct driver *driver);
 

@@ -62,7 +62,8 @@ static bool await_program(struct engine *engine, struct worker *worker)
 		}
 		if (heard && message.word == ZYGOTE_REAPED)
 			return true;
-		driver_tick(&worker->driver, worker->execution, worker->pid);
+		driver_tick(&worker->driver, worker->execution->listening,
+			    worker->execution->stage > 0, worker->pid);
 		if (engine->runs == 1)
 			input_tick(&engine->recorded);
 		if (!check->budget && target_interrupted()) {

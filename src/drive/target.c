@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "drive/target.h"
 
+#include "drive/driver.h"
+
 #include <dirent.h>
 #include <elf.h>
 #include <errno.h>
@@ -396,6 +398,15 @@ const char *target_why_not(const char *program)
 		  : "statically linked, or set-user-id?";
 }
 
+static int redirected[3] = { -1, -1, -1 };
+
+void target_redirect(int input, int output, int errors)
+{
+	redirected[STDIN_FILENO] = input;
+	redirected[STDOUT_FILENO] = output;
+	redirected[STDERR_FILENO] = errors;
+}
+
 /* As if nobody were between the shell and the program. */
 static void become_target(void)
 {
@@ -406,6 +417,9 @@ static void become_target(void)
 	for (int fd = 0; fd < 3; fd++)
 		if (was_closed[fd])
 			close(fd);
+	for (int fd = 0; fd < 3; fd++)
+		if (redirected[fd] >= 0 && redirected[fd] != fd)
+			dup2(redirected[fd], fd);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getenv("PERDURE_ZYGOTE"))
 		fix_addresses();
@@ -476,7 +490,7 @@ static void pass_signals_on(struct target_end *end, pid_t main_process, bool mai
 }
 
 static void wait_for_all(pid_t main_process, const struct target_limits *limits,
-			 struct target_end *end)
+			 struct driver *driver, const bool *listens, struct target_end *end)
 {
 	struct timespec tick = { .tv_nsec = TICK_MS * 1000000 };
 	bool main_ended = false, told = false, kill_all = false;
@@ -487,6 +501,10 @@ static void wait_for_all(pid_t main_process, const struct target_limits *limits,
 		int status;
 		pid_t pid = waitpid(-1, &status, WNOHANG);
 
+		if (driver && pid > 0 && pid == driver->pid) {
+			driver->done = true;
+			driver->status = status;
+		}
 		if (pid == main_process) {
 			main_ended = true;
 			ended = target_now();
@@ -499,6 +517,8 @@ static void wait_for_all(pid_t main_process, const struct target_limits *limits,
 			if (!left)
 				return;
 		}
+		if (driver && !main_ended)
+			driver_tick(driver, *listens, false, main_process);
 		pass_signals_on(end, main_process, main_ended, &kill_all);
 		if (!kill_all && !end->budget &&
 		    (end->budget = target_over_budget(getpid(), limits, started)))
@@ -546,6 +566,18 @@ bool target_run(char **command, int session_fd, bool heap, const struct target_l
 	child = target_start(command);
 	if (child < 0)
 		return false;
-	wait_for_all(child, limits, end);
+	wait_for_all(child, limits, NULL, NULL, end);
+	return true;
+}
+
+bool target_run_driven(char **command, const struct target_limits *limits, struct driver *driver,
+		       const bool *listens, struct target_end *end)
+{
+	pid_t child = target_start(command);
+
+	*end = (struct target_end){ 0 };
+	if (child < 0)
+		return false;
+	wait_for_all(child, limits, driver->command ? driver : NULL, listens, end);
 	return true;
 }

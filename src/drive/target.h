@@ -67,6 +67,14 @@ const char *target_interrupted(void);
 bool target_run(char **command, int session_fd, bool heap, const struct target_limits *limits,
 		struct target_end *end);
 
+/* Where the standard descriptors of programs lead that are started from now on; -1: as they are. */
+void target_redirect(int input, int output, int errors);
+
+/* The same after target_prepare, with a client that is started when the program listens. */
+struct driver;
+bool target_run_driven(char **command, const struct target_limits *limits, struct driver *driver,
+		       const bool *listens, struct target_end *end);
+
 /* Why the runtime may not have started in this program. */
 const char *target_why_not(const char *program);
 

@@ -4,6 +4,7 @@
  * (types, owners, robustness, preference) hold; only waiting is done here.
  */
 #include "fibers/fibers.h"
+#include "races/races.h"
 
 #include <errno.h>
 #include <semaphore.h>
@@ -197,6 +198,8 @@ PUBLIC int pthread_spin_unlock(pthread_spinlock_t *lock)
 
 	buffer_drain();
 	causality_release((const void *)lock);
+	if (runtime_races)
+		races_release((const void *)lock);
 	result = REAL(pthread_spin_unlock)(lock);
 
 	return fibers_on ? release((void *)lock, 1, result) : result;

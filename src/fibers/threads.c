@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "binary/binary.h"
+#include "races/races.h"
 #include "runtime/execution.h"
 #include "runtime/hooks.h"
 #include "runtime/library.h"
@@ -26,6 +27,10 @@ static void *start_thread(void *argument)
 {
 	struct start start = *(struct start *)argument;
 
+	if (runtime_races) {
+		__perdure_inline.fibers = 1;
+		races_synchronise(argument);
+	}
 	free(argument);
 	return stack_call_thread(start.function, start.argument);
 }
@@ -39,6 +44,8 @@ static int create_native(pthread_t *thread, const pthread_attr_t *attributes,
 	if (!start)
 		return REAL(pthread_create)(thread, attributes, function, argument);
 	*start = (struct start){ function, argument };
+	if (runtime_races)
+		races_synchronise(start);
 	result = REAL(pthread_create)(thread, attributes, start_thread, start);
 	if (result)
 		free(start);

@@ -305,6 +305,21 @@ static void describe_torn(struct finding *f, const struct raw_finding *raw,
 	f->fix = torn_fix(f, f->size + raw->within);
 }
 
+static void describe_thread_race(struct finding *f, uint32_t traits)
+{
+	f->race = traits;
+	f->message = format("a thread reads %lu byte%s that another one has stored and not yet "
+			    "persisted%s%s",
+			    f->size, plural(f->size),
+			    traits & RACES_UNSYNCHRONISED ? "; nothing orders the two"
+							  : ", though both have synchronised",
+			    traits & RACES_LEFT	       ? ", and tells somebody about it"
+			    : traits & RACES_FED_STORE ? ", and stores to PM then"
+						       : "");
+	f->detail = strdup("stored here");
+	f->weak = !(traits & (RACES_FED_STORE | RACES_LEFT));
+}
+
 static void describe_custom(struct finding *f, const struct session_custom *custom)
 {
 	f->message = strdup(custom->message);
@@ -329,6 +344,7 @@ static void set_roles(struct finding *f)
 		[KIND_CROSS_FAILURE_SEMANTIC] = { "load", "store" },
 		[KIND_CRASH_SYMPTOM] = { "crash", "store" },
 		[KIND_TORN_STORE] = { "load", "store" },
+		[KIND_THREAD_RACE] = { "load", "store" },
 	};
 
 	for (unsigned i = 0; i < f->sites; i++)
@@ -363,6 +379,8 @@ void finding_describe(struct finding *f, const struct raw_finding *raw,
 		describe_symptom(f);
 	else if (f->kind == KIND_TORN_STORE)
 		describe_torn(f, raw, session);
+	else if (f->kind == KIND_THREAD_RACE)
+		describe_thread_race(f, raw->race);
 	else
 		describe(f);
 }

@@ -63,6 +63,7 @@ struct finding {
 	const char *oracle; /* the plug-in that found it; null for the kinds of Perdure */
 	bool suppressed;    /* a --suppress file describes it */
 	bool known;         /* its cause is in the --baseline */
+	uint32_t race;      /* thread-race: enum races_trait */
 	bool weak;          /* says less than others of its kind: ranks behind them */
 	const struct check_witness *witness; /* the crash that showed it; null: none was needed */
 	struct site crash;                   /* where the program was then */
@@ -109,6 +110,7 @@ struct result {
 	uint32_t sites, patched, redirected; /* of code that was not built with perdure-cc */
 	uint64_t session_bytes;              /* memory that the analysis itself took */
 	double seconds;
+	const struct session_races *races; /* null: threads were not watched */
 	const struct check *check; /* null: there were no crashes */
 };
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "fibers/fibers.h"
+#include "races/races.h"
 #include "runtime/execution.h"
 #include "runtime/hooks.h"
 
@@ -39,6 +40,10 @@ void event_load(const void *p, size_t size, const struct frame *frame)
 	}
 	if (is_by_trusted_library(frame))
 		return;
+	if (runtime_races) {
+		races_told(RACES_LOADS, p, size, 0, frame);
+		return;
+	}
 	while (size) {
 		size_t part = size < PERDURE_SIZE_MASK ? size : PERDURE_SIZE_MASK;
 
@@ -136,6 +141,11 @@ static void write_lines(char *to, size_t n, const struct content *content, uint3
 	uint32_t stack;
 
 	to = place_in_window(to);
+	if (runtime_races) {
+		races_told(RACES_STORES, to, n, flags, frame);
+		write_part(to, content, 0, n);
+		return;
+	}
 	if (fibers_preempt)
 		fiber_point(POINT_ACCESS);
 	thread = followed ? thread_enter() : NULL;
@@ -250,6 +260,8 @@ void event_flush(const void *p, size_t size, enum perdure_flush kind, const stru
 
 void event_fence(enum perdure_fence kind, const struct frame *frame)
 {
+	if (!runtime_session)
+		return;
 	if (kind == PERDURE_RMW_FENCE && !__perdure_inline.pending &&
 	    (!runtime_wants_loads || runtime_recovers) && !runtime_relogs) {
 		__perdure_inline.stored = 1;
@@ -264,6 +276,10 @@ void event_persist(const void *p, size_t size, const struct frame *frame)
 	uint32_t stack;
 
 	p = place_in_window(p);
+	if (runtime_races) {
+		races_persist(p, size);
+		return;
+	}
 	if (runtime_relogs)
 		log_recovery(HISTORY_PERSIST, 0, p, size, frame);
 	if (!thread)
@@ -278,6 +294,10 @@ void event_lock(const void *p, bool taken, const struct frame *frame)
 {
 	struct session_thread *thread;
 
+	if (runtime_races && taken)
+		races_acquire(p);
+	else if (runtime_races)
+		races_release(p);
 	event_fence(PERDURE_RMW_FENCE, frame);
 	if (causality_on && taken)
 		causality_acquire(p);

@@ -11,6 +11,7 @@
 #include <fnmatch.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -59,6 +60,14 @@ static bool matches_any_glob(const char *path)
 		if (fnmatch(options->glob[i], path, 0) == 0)
 			return true;
 	return false;
+}
+
+bool files_is_named(const char *path)
+{
+	char absolute[PATH_MAX];
+
+	return matches_any_glob(path) ||
+	       (realpath(path, absolute) && matches_any_glob(absolute));
 }
 
 static bool path_of(int fd, char *path, size_t size)

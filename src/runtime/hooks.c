@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "fibers/buffer.h"
+#include "races/races.h"
 #include "runtime/execution.h"
 #include "runtime/library.h"
 
@@ -58,6 +59,11 @@ void hook_load(const void *p, uint64_t descriptor, const struct frame *frame)
 {
 	struct session_thread *thread;
 
+	if (runtime_races) {
+		if (!(descriptor & PERDURE_RMW))
+			races_told(RACES_LOADS, p, descriptor & PERDURE_SIZE_MASK, 0, frame);
+		return;
+	}
 	if (!(descriptor & PERDURE_RMW)) /* whose store comes next */
 		make_way(descriptor);
 	if (fibers_on && !fibers_preempt)
@@ -139,6 +145,11 @@ void hook_store(void *p, uint64_t value, uint64_t descriptor, const char *place,
 	uint32_t stack;
 	bool followed;
 
+	if (runtime_races) {
+		races_told(RACES_STORES, p, size, descriptor, frame);
+		store_value(p, value, size);
+		return;
+	}
 	make_way(descriptor);
 	if (runtime_recovers) {
 		store_value(p, value, size);
@@ -228,6 +239,13 @@ void hook_write_begin(void *p, uint64_t size, uint32_t descriptor, const struct 
 	struct session_thread *thread;
 	struct open_write *write;
 
+	if (runtime_races) {
+		if (descriptor & PERDURE_RMW)
+			races_lock_begin(p, size);
+		else
+			races_told(RACES_STORES, p, size, descriptor, frame);
+		return;
+	}
 	if (!open_writes.count && !(descriptor & PERDURE_RMW))
 		make_way(0);
 	if (runtime_recovers) {
@@ -296,6 +314,9 @@ void hook_write_end(void *p, uint64_t size, uint32_t descriptor, uint32_t done, 
 	struct open_write write;
 	uint32_t stack;
 
+	if (runtime_races && descriptor & PERDURE_RMW)
+		races_lock_end(p, size, done, frame->return_address,
+			       learn_known(frame->return_address), frame);
 	if (runtime_recovers && done && in_window(p))
 		recovery_stored(p, size, descriptor, frame);
 	if (!in_window(p) || !open_writes.count)
@@ -390,6 +411,10 @@ void hook_flush(const void *p, uint64_t descriptor, const struct frame *frame)
 	uint32_t kind = descriptor, stack;
 	struct session_thread *thread;
 
+	if (runtime_races) {
+		races_flush(p, 1, kind);
+		return;
+	}
 	make_way(descriptor);
 	if (runtime_relogs) {
 		log_recovery(kind == PERDURE_CLFLUSH ? HISTORY_ORDERED : HISTORY_FLUSH, 0, p, 0,
@@ -438,6 +463,11 @@ void hook_fence(uint64_t descriptor, const struct frame *frame)
 	struct session_thread *thread;
 	bool idle;
 
+	if (runtime_races) {
+		if (kind <= PERDURE_RMW_FENCE && kind != PERDURE_LFENCE)
+			races_fence();
+		return;
+	}
 	if (kind != PERDURE_RMW_FENCE) /* hook_visible, or the lock, has done it */
 		make_way(descriptor);
 	runtime_thread.fenced |= kind == PERDURE_THREAD_FENCE_RELEASE || kind == PERDURE_MFENCE;
@@ -499,7 +529,10 @@ static void before_visible(const void *p, uint64_t descriptor)
 
 void hook_visible(const void *p, uint64_t descriptor, const struct frame *frame)
 {
-	(void)frame;
+ 	if (runtime_races) {
+		races_visible(p, descriptor, frame);
+		return;
+	}
 	if (!fibers_on)
 		return;
 	if (!p && !(uint32_t)descriptor) {

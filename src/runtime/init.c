@@ -15,6 +15,7 @@
 #include "fibers/fibers.h"
 #include "heap/heap.h"
 #include "model/spin.h"
+#include "races/races.h"
 #include "runtime/execution.h"
 #include "runtime/hooks.h"
 #include "runtime/library.h"
@@ -144,6 +145,10 @@ static void attach(const char *path)
 	checkers_start(session);
 	session->idle = !session->options.enabled && !session->listening &&
 			!session->executions.on && !session->stream.on;
+	races_start();
+	session->idle &= !runtime_races;
+	runtime_wants_loads |= runtime_races;
+	__perdure_inline.fibers |= runtime_races;
 	runtime_image = execution && atoi(execution) ? image_of_recovery(session, atoi(execution))
 						     : add_image(session, -1, getpid());
 	if (runtime_image > 0)

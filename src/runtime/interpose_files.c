@@ -20,6 +20,7 @@
 #include <utime.h>
 
 #include "fibers/fibers.h"
+#include "races/races.h"
 #include "runtime/execution.h"
 
 /* ---- open ---- */
@@ -40,6 +41,8 @@
 		mode_t mode = 0;                                                                   \
 		int fd;                                                                            \
 		OPEN_MODE(flags, mode);                                                            \
+		if (runtime_races)                                                                 \
+			races_keep(path);                                                          \
 		if (runtime_execution)                                                             \
 			fd = world_open(AT_FDCWD, path, flags, mode, REAL(name));                  \
 		else                                                                               \
@@ -54,6 +57,8 @@
 		mode_t mode = 0;                                                                   \
 		int fd;                                                                            \
 		OPEN_MODE(flags, mode);                                                            \
+		if (runtime_races)                                                                 \
+			races_keep(path);                                                          \
 		if (runtime_execution)                                                             \
 			fd = world_open(directory, path, flags, mode, REAL(open));                 \
 		else                                                                               \
@@ -72,6 +77,8 @@ PUBLIC int creat(const char *path, mode_t mode)
 {
 	int fd;
 
+	if (runtime_races)
+		races_keep(path);
 	if (runtime_execution)
 		fd = world_open(AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, mode, REAL(open));
 	else

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a hooked library function does, told as events. */
 #include "fibers/fibers.h"
+#include "races/races.h"
 #include "runtime/execution.h"
 #include "runtime/library.h"
 
@@ -232,6 +233,8 @@ static void semantic_effect(const struct library_effect *effect, const uint64_t 
 		break;
 	default: /* LIBRARY_ORDER */
 		event_fence(PERDURE_RMW_FENCE, frame);
+		if (runtime_races)
+			races_synchronise((const void *)call->word[0]);
 		if (causality_on)
 			causality_synchronise((const void *)call->word[0]);
 	}

@@ -227,11 +227,6 @@ void modules_update(void)
 		spin_unlock(&runtime_session->lock);
 }
 
-bool modules_known(uintptr_t address)
-{
-	return find(address) != NULL;
-}
-
 static const struct session_module *need(uintptr_t address)
 {
 	const struct session_module *module = find(address);
@@ -241,6 +236,22 @@ static const struct session_module *need(uintptr_t address)
 		module = find(address);
 	}
 	return module;
+}
+
+uint64_t modules_key(uintptr_t address)
+{
+	const struct session_module *module = need(address);
+	uint64_t hash = 0xcbf29ce484222325ull;
+
+	for (const char *c = module ? module->path : ""; *c; c++)
+		hash = (hash ^ (unsigned char)*c) * 0x100000001b3ull;
+	hash = (hash ^ (address - (module ? module->start : 0))) * 0x9e3779b97f4a7c15ull;
+	return hash ^ hash >> 29 ? hash ^ hash >> 29 : 1;
+}
+
+bool modules_known(uintptr_t address)
+{
+	return find(address) != NULL;
 }
 
 bool modules_instrumented(const void *address)

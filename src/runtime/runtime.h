@@ -200,6 +200,8 @@ HIDDEN bool modules_is_built(const struct dl_phdr_info *info);
 /* True if the code at this address was built with perdure-cc. */
 HIDDEN bool modules_instrumented(const void *address);
 HIDDEN bool modules_known(uintptr_t address);
+/* A number for the instruction that is the same in every run. */
+HIDDEN uint64_t modules_key(uintptr_t address);
 /* What stacks_add wants as the image of this process's addresses. */
 #define MODULES_IMAGE_UNKNOWN UINT32_MAX
 extern HIDDEN uint32_t runtime_stack_image;
@@ -309,6 +311,8 @@ HIDDEN void window_copy_ranges(uint32_t from_image, uint32_t to_image);
 /* A process that is gone without having said so: judges what it left. */
 HIDDEN void window_end_dead_images(void);
 HIDDEN bool files_is_pm(int fd, int map_flags);
+/* Does --pm name this path? */
+HIDDEN bool files_is_named(const char *path);
 HIDDEN void files_note_open(int fd, const char *path);
 /* The entry of the PM file behind fd, made if `size` is not 0; null if there is none. */
 HIDDEN struct session_file *files_find(int fd, uint64_t size);

@@ -13,6 +13,7 @@
 #include "binary/binary.h"
 #include "fibers/fibers.h"
 #include "model/spin.h"
+#include "races/races.h"
 #include "runtime/execution.h"
 #include "runtime/hooks.h"
 
@@ -127,6 +128,10 @@ void thread_end(void)
 
 	if (!slot || runtime_recovers)
 		return;
+	if (runtime_races) {
+		races_synchronise((const void *)pthread_self());
+		racer_end();
+	}
 	runtime_thread.busy = true;
 	transactions_end_thread();
 	locked = spin_lock(&session->lock, thread_owner());

@@ -74,6 +74,13 @@ static const struct kind_info kinds[KIND_COUNT] = {
 				 "With what a crash at this point can leave in memory, the recovery crashes, "
 				 "hangs, or says that it failed. The stores that may be missing there are "
 				 "listed, those that the recovery read first." },
+	[KIND_THREAD_RACE] = { "thread-race", true, true, false,
+			       "a thread acts on what another one has not yet persisted",
+			       "Other threads see a store before it is persistent. If one of them acts on "
+			       "it, and the power fails in between, what it did is there afterwards, or "
+			       "somebody has been told, and the store it relied on is gone. Persist before "
+			       "the lock is released, or before the store that publishes the data; or let "
+			       "readers write back what they read before they rely on it." },
 	[KIND_CUSTOM] = { "custom", true, true, true, "what a plug-in found",
 			  "A plug-in oracle has raised this finding; its documentation says what it "
 			  "means." },

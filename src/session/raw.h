@@ -43,6 +43,7 @@ struct raw_finding {
 	uint32_t lost;         /* … of this part + 1 of the history; while it runs */
 	uint32_t flush;        /* … and where its line is written back, or 0 */
 	uint32_t suspect[RAW_SUSPECTS]; /* crash-symptom: further stores that may be missing */
+	uint32_t race;                  /* thread-race: enum races_trait */
 	uint32_t witness;               /* index + 1 of the command's table, or 0 */
 	uint32_t folded; /* other stacks were counted here because the table was full */
 };

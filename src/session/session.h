@@ -19,6 +19,7 @@
 #include "perdure/event.h"
 #include "session/execution.h"
 #include "session/places.h"
+#include "session/races.h"
 #include "session/raw.h"
 #include "session/stacks.h"
 #include "session/stream.h"
@@ -169,6 +170,7 @@ struct session {
 	struct session_thread *thread;
 	struct session_transactions *transactions;
 	struct executions executions;
+	struct session_races races;
 };
 
 /*

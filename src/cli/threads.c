@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* perdure threads: threads that act on what others have not yet persisted. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/analysis.h"
+#include "cli/commands.h"
+#include "drive/listener.h"
+#include "drive/rerun.h"
+
+static void print_threads_help(void)
+{
+	printf("perdure threads [options] [--] PROG [ARGS]\n\n"
+	       "Runs PROG, as it is or built with perdure-cc, twice: the first time to learn which of\n"
+	       "its instructions touch persistent memory and how its threads synchronise. Reports\n"
+	       "loads of what another thread has stored and not yet persisted.\n\n");
+	options_help(stdout, OPTIONS_THREADS);
+}
+
+/* Nothing else is looked for, and what nobody has asked for is the default. */
+static void set_up(struct session *session, const struct options *options)
+{
+	struct session_races *races = &session->races;
+
+	races->settings = options->races;
+	races->settings.seed = (uint32_t)options->schedules.seed;
+	races->on = true;
+	if (!races->settings.detectors)
+		races->settings.detectors = RACES_PIFR;
+	if (!races->settings.sample)
+		races->settings.sample = 1;
+	session->options.enabled &= 1u << KIND_THREAD_RACE;
+}
+
+static bool run_all(struct rerun *rerun, long runs, struct target_end *end)
+{
+	struct session_races *races = &rerun->session->races;
+
+	races->discovers = true;
+	races->restores = true;
+	if (!rerun_once(rerun, false, false, end))
+		return false;
+	races->discovers = false;
+	for (long i = 1; i <= runs && !end->budget; i++) {
+		races->settings.seed += i > 1;
+		if (!rerun_once(rerun, i == runs, i == runs, end))
+			return false;
+	}
+	return true;
+}
+
+int command_threads(char **words)
+{
+	struct target_end end = { 0 };
+	struct rerun rerun = { 0 };
+	struct session *session;
+	struct options options;
+	struct result result = { .engine = "threads" };
+	double started = target_now();
+	bool done;
+	int fd, status;
+
+	if (options_parse(&options, words, OPTIONS_THREADS))
+		return EXIT_BAD_USAGE;
+	if (options.help) {
+		print_threads_help();
+		return EXIT_NOTHING_FOUND;
+	}
+	status = analysis_prepare(&options, &fd, &session);
+	if (status)
+		return status;
+	set_up(session, &options);
+	rerun = (struct rerun){
+		.session = session,
+		.command = options.command,
+		.drive = options.drive,
+		.limits = { options.max_time, options.timeout, options.max_memory },
+	};
+	if (!target_prepare(fd, options.session.heap) || !rerun_start(&rerun)) {
+		listener_finish(session, options.max_time);
+		return EXIT_CANNOT_WORK;
+	}
+	done = run_all(&rerun, options.runs ? options.runs : 1, &end);
+	rerun_finish(&rerun);
+	if (!done) {
+		listener_finish(session, options.max_time);
+		return EXIT_CANNOT_WORK;
+	}
+	result.command = options.command;
+	result.exit_status = end.exit_status;
+	result.signal = end.signal;
+	result.races = &session->races;
+	result.seconds = target_now() - started;
+	return analysis_finish(&options, session, fd, &result, end.budget, getpid());
+}

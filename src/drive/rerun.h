@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One program several times: each time with the same input, and the same PM files. */
+#ifndef DRIVE_RERUN_H
+#define DRIVE_RERUN_H
+
+#include <stdbool.h>
+
+#include "drive/target.h"
+#include "session/session.h"
+
+struct rerun {
+	struct session *session;
+	char **command;
+	const char *drive; /* --drive, or null */
+	struct target_limits limits;
+	int input;   /* what was read from standard input, to be read again; -1: nothing */
+	int nowhere; /* where output goes that nobody shall see */
+};
+
+/* Makes a place for copies of files. False after a message. */
+bool rerun_start(struct rerun *rerun);
+/* Runs it once; `shown` is whether its output is. False after a message if it could not be. */
+bool rerun_once(struct rerun *rerun, bool shown, bool last, struct target_end *end);
+void rerun_finish(struct rerun *rerun);
+
+#endif

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the front-ends say, to the first run and to the others. */
+#include <time.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "races/races.h"
+
+enum { LINE = 64 };
+
+bool runtime_races;
+
+void races_start(void)
+{
+	if (!runtime_session->races.on)
+		return;
+	runtime_races = true;
+	sync_start();
+	if (runtime_session->races.discovers)
+		learn_start();
+	else
+		regions_start();
+}
+
+/* Hooks in hooks do nothing; null then, or if the thread cannot be followed. */
+static struct racer *enter(void)
+{
+	struct session_thread *thread = thread_enter();
+	struct racer *self = thread ? racer_self() : NULL;
+
+	if (thread && !self)
+		thread_leave();
+	if (self)
+		self->thread = thread->lines.id;
+	return self;
+}
+
+/* ---- accesses ---- */
+
+/*
+ * A store that others wait for ends what was done before it; a load of such a word comes before
+ * what it leads to. Words that nobody knows are both, to be on the safe side.
+ */
+static void access_known(struct racer *self, unsigned actions, const void *p, uint64_t size,
+			 uint32_t flags, uint32_t known, const struct frame *frame)
+{
+	bool release = known & RACES_RELEASE, acquire = known & RACES_ACQUIRE;
+
+	if (actions & RACES_STORES && (release || sync_is_locked_word(p)))
+		sync_freed(self, p, NULL);
+	if (in_window(p) && !(known & RACES_LOCK) && !sync_is_lock(p)) {
+		if (actions & RACES_STORES)
+			regions_effect(self, RACES_FED_STORE);
+		regions_access(self, actions, (uintptr_t)p, size, flags, frame, true);
+	}
+	if (actions & RACES_LOADS && acquire)
+		sync_acquire(self, p);
+}
+
+void races_access(unsigned actions, const void *p, uint64_t size, uint32_t flags, uintptr_t pc,
+		  uint32_t known, const struct frame *frame)
+{
+	struct racer *self = enter();
+
+	if (!self)
+		return;
+	if (runtime_session->races.discovers) {
+		learn_access(self, actions, p, size, pc);
+		if (actions & RACES_STORES && sync_is_locked_word(p)) {
+			sync_freed(self, p, NULL);
+			learn_is(pc, RACES_RELEASE);
+		}
+	} else {
+		access_known(self, actions, p, size, flags, known, frame);
+	}
+	thread_leave();
+}
+
+void races_told(unsigned actions, const void *p, uint64_t size, uint32_t flags,
+		const struct frame *frame)
+{
+	uintptr_t pc = frame->return_address;
+
+	races_access(actions, p, size, flags, pc,
+		     runtime_session->races.discovers ? 0 : learn_known(pc), frame);
+}
+
+void races_open(unsigned actions, const void *p, uint64_t size, const struct frame *frame)
+{
+	struct racer *self = enter();
+
+	if (!self)
+		return;
+	if (!sync_is_lock(p))
+		regions_access(self, actions, (uintptr_t)p, size, 0, frame, false);
+	thread_leave();
+}
+
+/*
+ * An atomic or volatile access of instrumented code, of which the compiler knows the order; locked
+ * instructions have told the rest, if they are in PM.
+ */
+void races_visible(const void *p, uint64_t descriptor, const struct frame *frame)
+{
+	bool rmw = descriptor & PERDURE_RMW, stores = descriptor & PERDURE_STORES;
+	unsigned order = descriptor >> PERDURE_ORDER_SHIFT & 7;
+	struct racer *self;
+
+	(void)frame;
+	if (!p || (order == PERDURE_ORDER_RELAXED && !rmw) || !(self = enter()))
+		return;
+	if (rmw || stores)
+		sync_release(self, p);
+	if (rmw || !stores)
+		sync_acquire(self, p);
+	thread_leave();
+}
+
+/* ---- locked instructions ---- */
+
+static uint64_t value_at(const void *p, uint64_t size)
+{
+	switch (size) {
+	case 1:
+		return *(const volatile uint8_t *)p;
+	case 2:
+		return *(const volatile uint16_t *)p;
+	case 4:
+		return *(const volatile uint32_t *)p;
+	default:
+		return *(const volatile uint64_t *)p;
+	}
+}
+
+static void complete_pending(struct racer *self)
+{
+	while (self->pendings)
+		regions_complete(self, self->pending[--self->pendings]);
+}
+
+static void wait_a_little(struct racer *self);
+
+void races_lock_begin(const void *p, uint64_t size)
+{
+	struct racer *self = enter();
+
+	if (!self)
+		return;
+	if (!runtime_session->races.discovers)
+		complete_pending(self);
+	wait_a_little(self);
+	sync_lock_begin(self, p, value_at(p, size));
+	thread_leave();
+}
+
+void races_lock_end(const void *p, uint64_t size, bool stored, uintptr_t pc, uint32_t known,
+		    const struct frame *frame)
+{
+	unsigned actions = RACES_LOADS | (stored ? RACES_STORES : 0);
+	struct racer *self = enter();
+
+	if (!self)
+		return;
+	sync_lock_end(self, p, value_at(p, size), stored);
+	if (runtime_session->races.discovers) {
+		if (in_window(p))
+			learn_is(pc, RACES_PM | (sync_is_lock(p) ? RACES_LOCK : 0));
+	} else if (in_window(p) && !(known & RACES_LOCK) && !sync_is_lock(p)) {
+		regions_access(self, actions, (uintptr_t)p, size, 0, frame, true);
+	}
+	thread_leave();
+}
+
+/* ---- persisting ---- */
+
+void races_flush(const void *p, uint64_t size, uint32_t kind)
+{
+	uint64_t line = (uintptr_t)p & -(uint64_t)LINE, end = (uintptr_t)p + size;
+	struct racer *self = runtime_session->races.discovers ? NULL : enter();
+
+	if (!self)
+		return;
+	for (; line < end; line += LINE)
+		regions_flush(self, line, kind == PERDURE_CLFLUSH);
+	thread_leave();
+}
+
+void races_fence(void)
+{
+	struct racer *self = runtime_session->races.discovers ? NULL : enter();
+
+	if (!self)
+		return;
+	complete_pending(self);
+	thread_leave();
+}
+
+void races_persist(const void *p, uint64_t size)
+{
+	uint64_t line = (uintptr_t)p & -(uint64_t)LINE, end = (uintptr_t)p + size;
+	struct racer *self = runtime_session->races.discovers ? NULL : enter();
+
+	if (!self)
+		return;
+	for (; line < end; line += LINE) {
+		regions_flush(self, line, true);
+		regions_complete(self, line);
+	}
+	thread_leave();
+}
+
+/* ---- synchronisation by name ---- */
+
+/* Delays where they are of use, less and less where they are not. */
+static void wait_a_little(struct racer *self)
+{
+	enum { CERTAIN = 100 };
+	const struct session_races *races = &runtime_session->races;
+	static __thread uint32_t lost; /* per cent of its probability */
+	uint32_t found = races->found;
+	struct timespec time = { .tv_sec = races->settings.delay / 1000000,
+				 .tv_nsec = races->settings.delay % 1000000 * 1000l };
+
+	if (!races->settings.delay || races->discovers || !self->regions || lost >= CERTAIN)
+		return;
+	self->random = self->random * 1664525u + 1013904223u;
+	if ((self->random >> 8) % CERTAIN < lost)
+		return;
+	syscall(SYS_nanosleep, &time, NULL);
+	if (races->found == found)
+		lost += races->settings.decay;
+}
+
+void races_acquire(const void *object)
+{
+	struct racer *self = enter();
+
+	if (!self)
+		return;
+	sync_acquire(self, object);
+	self->held++;
+	thread_leave();
+}
+
+void races_release(const void *object)
+{
+	struct racer *self = enter();
+
+	if (!self)
+		return;
+	complete_pending(self);
+	wait_a_little(self);
+	sync_release(self, object);
+	self->held -= self->held > 0;
+	thread_leave();
+}
+
+void races_synchronise(const void *object)
+{
+	struct racer *self = enter();
+
+	if (!self)
+		return;
+	complete_pending(self);
+	sync_release(self, object);
+	sync_acquire(self, object);
+	thread_leave();
+}
+
+void races_output(void)
+{
+	struct racer *self = runtime_session->races.discovers ? NULL : enter();
+
+	if (!self)
+		return;
+	regions_effect(self, RACES_LEFT);
+	thread_leave();
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The first run: which instructions touch PM, and which of them (or of those that touch ordinary
+ * memory) are synchronisation. A word that one thread stores and another one loads without a lock,
+ * and nothing orders the two, is: lock-free code publishes so. The word of a lock that is freed by
+ * a plain store is, too.
+ */
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "races/races.h"
+
+enum { WORDS = 1 << 19, CACHED = 1 << 12, WORD = 8 };
+
+/* Who has touched a word last. Unlocked: what is lost is learnt the next time. */
+struct word {
+	uint64_t address;
+	uintptr_t store, load; /* instructions */
+	uint32_t store_epoch, load_epoch;
+	uint16_t storer, loader; /* number + 1 */
+};
+static struct word *word;
+
+void learn_start(void)
+{
+	word = (void *)syscall(SYS_mmap, NULL, WORDS * sizeof(*word), PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0L);
+	if (word == MAP_FAILED)
+		runtime_races = false;
+}
+
+/* ---- the table of instructions ---- */
+
+static struct races_instruction *entry_of(uint64_t key, bool make)
+{
+	struct session_races *races = &runtime_session->races;
+
+	for (uint64_t at = key;; at++) {
+		struct races_instruction *entry = &races->instruction[at % RACES_LEARNED];
+		uint64_t seen = __atomic_load_n(&entry->key, __ATOMIC_ACQUIRE);
+
+		if (seen == key)
+			return entry;
+		if (seen)
+			continue;
+		if (!make || races->learned > RACES_LEARNED / 4 * 3)
+			return NULL;
+		if (__atomic_compare_exchange_n(&entry->key, &seen, key, false, __ATOMIC_ACQ_REL,
+						__ATOMIC_ACQUIRE)) {
+			__atomic_fetch_add(&races->learned, 1, __ATOMIC_RELAXED);
+			return entry;
+		}
+		at--; /* somebody was faster: perhaps with the same key */
+	}
+}
+
+/* What is known to be known, by address. */
+static struct {
+	uintptr_t pc;
+	uint32_t flags;
+} cached[CACHED];
+
+void learn_is(uintptr_t pc, uint32_t flags)
+{
+	struct races_instruction *entry;
+	unsigned at = pc % CACHED;
+
+	if (cached[at].pc == pc && (cached[at].flags & flags) == flags)
+		return;
+	entry = entry_of(modules_key(pc), true);
+	if (!entry)
+		return;
+	flags |= __atomic_fetch_or(&entry->flags, flags, __ATOMIC_RELAXED);
+	cached[at].pc = 0;
+	cached[at].flags = flags;
+	cached[at].pc = pc;
+}
+
+uint32_t learn_known(uintptr_t pc)
+{
+	const struct races_instruction *entry;
+	unsigned at = pc % CACHED;
+	uint32_t flags;
+
+	if (cached[at].pc == pc)
+		return cached[at].flags;
+	entry = entry_of(modules_key(pc), false);
+	flags = entry ? entry->flags : 0;
+	cached[at].pc = 0;
+	cached[at].flags = flags;
+	cached[at].pc = pc;
+	return flags;
+}
+
+/* ---- words ---- */
+
+static bool is_news(const struct racer *self, uint16_t other, uint32_t epoch)
+{
+	return other && other - 1 != racer_number(self) && self->clock[other - 1] < epoch;
+}
+
+static void learn_word(struct racer *self, unsigned actions, uint64_t address, uintptr_t pc)
+{
+	struct word *w = &word[(address / WORD * 0x9e3779b97f4a7c15ull >> 40) % WORDS];
+
+	if (w->address != address)
+		*w = (struct word){ .address = address };
+	if (actions & RACES_LOADS && !self->held) {
+		if (is_news(self, w->storer, w->store_epoch)) {
+			learn_is(pc, RACES_ACQUIRE);
+			learn_is(w->store, RACES_RELEASE);
+		}
+		w->load = pc;
+		w->load_epoch = self->epoch;
+		w->loader = racer_number(self) + 1;
+	}
+	if (actions & RACES_STORES) {
+		if (is_news(self, w->loader, w->load_epoch)) {
+			learn_is(pc, RACES_RELEASE);
+			learn_is(w->load, RACES_ACQUIRE);
+		}
+		w->store = pc;
+		w->store_epoch = self->epoch;
+		w->storer = racer_number(self) + 1;
+	}
+}
+
+void learn_access(struct racer *self, unsigned actions, const void *p, uint64_t size, uintptr_t pc)
+{
+	enum { LARGEST = 64 }; /* nobody publishes with a copy */
+	uint64_t address = (uintptr_t)p & -(uint64_t)WORD;
+
+	if (in_window(p))
+		learn_is(pc, RACES_PM);
+	if (sync_is_lock(p))
+		learn_is(pc, RACES_LOCK);
+	for (; size <= LARGEST && address < (uintptr_t)p + size; address += WORD)
+		learn_word(self, actions, address, pc);
+}

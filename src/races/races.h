@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Races of threads with persistence: a thread acts on what another one has stored and not yet
+ * persisted. After vardalith.txt: accesses open regions, which releases close; two of different
+ * threads that are open at the same time and touch the same bytes are a race, if one of them
+ * stores. The other detector asks the same of what happens before what.
+ *
+ *   regions.c   what is open on each line, and what conflicts
+ *   sync.c      what threads know of each other: epochs, clocks, lock words
+ *   learn.c     the first run: which instructions matter, and how
+ *   hooks.c     what the front-ends say
+ */
+#ifndef RACES_RACES_H
+#define RACES_RACES_H
+
+#include "runtime/runtime.h"
+
+/* This process is watched for races, and by nobody else. */
+extern HIDDEN bool runtime_races;
+
+enum races_action { RACES_LOADS = 1, RACES_STORES = 2 }; /* as enum binary_action */
+
+HIDDEN void races_start(void);
+
+/* ---- hooks.c ---- */
+
+/* An access is about to be made by the instruction at `pc`, of which this is known. */
+HIDDEN void races_access(unsigned actions, const void *p, uint64_t size, uint32_t flags,
+			 uintptr_t pc, uint32_t known, const struct frame *frame);
+/* The same, of code that the compiler has instrumented. */
+HIDDEN void races_told(unsigned actions, const void *p, uint64_t size, uint32_t flags,
+		       const struct frame *frame);
+/* An access that the compiler knows to be atomic or volatile, to any memory. */
+HIDDEN void races_visible(const void *p, uint64_t descriptor, const struct frame *frame);
+/* A locked instruction: before it, and after it if it stores. */
+HIDDEN void races_lock_begin(const void *p, uint64_t size);
+HIDDEN void races_lock_end(const void *p, uint64_t size, bool stored, uintptr_t pc,
+			   uint32_t known, const struct frame *frame);
+/* A region that starts before its access. */
+HIDDEN void races_open(unsigned actions, const void *p, uint64_t size, const struct frame *frame);
+HIDDEN void races_flush(const void *p, uint64_t size, uint32_t kind);
+HIDDEN void races_fence(void);
+HIDDEN void races_persist(const void *p, uint64_t size);
+/* Locks and the like, known by name; a lock is held until it is released. */
+HIDDEN void races_acquire(const void *object);
+HIDDEN void races_release(const void *object);
+HIDDEN void races_synchronise(const void *object);
+/* The thread tells somebody outside of the process something. */
+HIDDEN void races_output(void);
+
+/* ---- keep.c ---- */
+
+/* A file of this name is about to be opened. */
+HIDDEN void races_keep(const char *path);
+
+/* ---- sync.c ---- */
+
+enum { RACERS = 128, RACES_PENDING = 64 };
+#define RACES_NOT_YET UINT32_MAX
+
+struct racer {
+	_Alignas(64) uint32_t epoch; /* releases so far; others look at it */
+	uint32_t thread;             /* as reports name it */
+	uint32_t held;               /* locks */
+	uint32_t skipped;            /* regions since the last one that was followed */
+	uint32_t random;
+	uint64_t before; /* of the word that a locked instruction is about to change */
+	uint32_t pendings;
+	uint64_t pending[RACES_PENDING]; /* lines that are written back, and not fenced */
+	uint64_t regions;
+	struct {
+		uint32_t finding;  /* of which it has read what was not persistent; 0: none */
+		uint32_t store;    /* … whose stack this was */
+		uint64_t line;
+		uint16_t of;
+	} watch;
+	uint32_t clock[RACERS]; /* the last epoch of each that it knows to be over */
+};
+extern HIDDEN struct racer *racers;
+
+HIDDEN void sync_start(void);
+/* This thread's; null if there are too many, or none yet in a hook that was interrupted. */
+HIDDEN struct racer *racer_self(void);
+HIDDEN uint16_t racer_number(const struct racer *racer);
+HIDDEN void racer_end(void);
+HIDDEN void sync_acquire(struct racer *self, const void *object);
+HIDDEN void sync_release(struct racer *self, const void *object);
+/* Word of a lock, or what looks like one. */
+HIDDEN void sync_lock_begin(struct racer *self, const void *p, uint64_t value);
+HIDDEN void sync_lock_end(struct racer *self, const void *p, uint64_t value, bool stored);
+/* Has a locked instruction changed it? And is it a lock? */
+HIDDEN bool sync_is_locked_word(const void *p);
+HIDDEN bool sync_is_lock(const void *p);
+/* A plain store to such a word. */
+/* `value` is what is stored there; null if that is not known. */
+HIDDEN void sync_freed(struct racer *self, const void *p, const uint64_t *value);
+
+/* ---- learn.c ---- */
+
+HIDDEN void learn_start(void);
+HIDDEN void learn_access(struct racer *self, unsigned actions, const void *p, uint64_t size,
+			 uintptr_t pc);
+HIDDEN void learn_is(uintptr_t pc, uint32_t flags);
+/* What is known of the instruction at this address. */
+HIDDEN uint32_t learn_known(uintptr_t pc);
+
+/* ---- regions.c ---- */
+
+HIDDEN void regions_start(void);
+HIDDEN void regions_access(struct racer *self, unsigned actions, uint64_t address, uint64_t size,
+			   uint32_t flags, const struct frame *frame, bool happens);
+HIDDEN void regions_flush(struct racer *self, uint64_t line, bool complete);
+HIDDEN void regions_complete(struct racer *self, uint64_t line);
+/* Is this thread's read of what was not persistent followed by this, before it was? */
+HIDDEN void regions_effect(struct racer *self, uint32_t trait);
+
+#endif

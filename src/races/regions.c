@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Regions by line. A load's is open until the next release of its thread, a store's until the
+ * first release after it is persistent: that its thread's epoch is still the same says so, nothing
+ * is done to close one. For the happens-before detector, regions that are closed are kept as what
+ * was done last.
+ */
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "checkers/checkers.h"
+#include "model/spin.h"
+#include "races/races.h"
+
+#define TABLE_BASE 0x300000000000ull
+enum { SLOTS = 7, LINE = 64 };
+
+enum state { FREE, LOADED, DIRTY, PENDING, CLEAN };
+
+struct region {
+	uint64_t bytes;
+	uint32_t epoch;     /* of its thread, when it was opened last */
+	uint32_t persisted; /* the same, when it became persistent */
+	uint32_t stack;
+	uint16_t racer;
+	uint8_t state;
+	bool happened; /* or it was only certain to */
+	uint64_t pad;
+};
+
+struct line {
+	uint32_t lock;
+	uint32_t next; /* slot to be given up */
+	uint64_t regions;
+	uint64_t pad[2];
+	struct region slot[SLOTS];
+};
+
+static struct line *const table = (void *)TABLE_BASE;
+
+void regions_start(void)
+{
+	uint64_t size = SESSION_WINDOW_SIZE / LINE * sizeof(struct line);
+
+	_Static_assert(sizeof(struct line) == 256, "four lines a line");
+	if ((uint64_t)syscall(SYS_mmap, TABLE_BASE, size, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1,
+			      0L) != TABLE_BASE) {
+		session_limit(runtime_session, thread_owner(),
+			      "no address space for races: nothing was looked for");
+		runtime_races = false;
+		return;
+	}
+	syscall(SYS_madvise, TABLE_BASE, size, MADV_DONTDUMP);
+}
+
+static struct line *line_at(uint64_t address)
+{
+	return &table[(address - SESSION_WINDOW) / LINE];
+}
+
+static uint64_t bytes_in(uint64_t line, uint64_t address, uint64_t size)
+{
+	uint64_t from = address > line ? address - line : 0;
+	uint64_t to = address + size - line < LINE ? address + size - line : LINE;
+
+	return (to == LINE ? 0 : 1ull << to) - (1ull << from);
+}
+
+static bool is_store(const struct region *r)
+{
+	return r->state >= DIRTY;
+}
+
+/* ---- conflicts ---- */
+
+static bool overlaps_now(const struct region *other)
+{
+	uint32_t epoch = __atomic_load_n(&racers[other->racer].epoch, __ATOMIC_ACQUIRE);
+
+	if (other->state == DIRTY || other->state == PENDING)
+		return true;
+	if (runtime_session->races.settings.minimal)
+		return false;
+	return epoch == (is_store(other) ? other->persisted : other->epoch);
+}
+
+/* Does nothing say that it was over before what this thread does now? */
+static bool is_unordered(const struct racer *self, const struct region *other)
+{
+	if (other->state == DIRTY || other->state == PENDING)
+		return true;
+	return self->clock[other->racer] < (is_store(other) ? other->persisted : other->epoch);
+}
+
+struct pair {
+	const struct region *other;
+	uint64_t address, bytes;
+	uint32_t stack, traits;
+	bool loads; /* this thread does */
+};
+
+static uint32_t report(struct racer *self, const struct pair *pair)
+{
+	uint32_t load = pair->loads ? pair->stack : pair->other->stack;
+	uint32_t store = pair->loads ? pair->other->stack : pair->stack;
+	unsigned first = __builtin_ctzll(pair->bytes);
+	const struct racer *loader = pair->loads ? self : &racers[pair->other->racer];
+	uint32_t entry = checkers_report(
+		&(struct raw_finding){
+			.kind = KIND_THREAD_RACE,
+			.stack = load,
+			.other = store,
+			.thread = loader->thread,
+			.address = pair->address + first,
+			.size = 64 - __builtin_clzll(pair->bytes) - first,
+			.race = pair->traits,
+		},
+		thread_owner());
+
+	if (entry)
+		__atomic_fetch_or(&runtime_session->raw.entry[entry].race, pair->traits,
+				  __ATOMIC_RELAXED);
+	__atomic_fetch_add(&runtime_session->races.found, 1, __ATOMIC_RELAXED);
+	return entry;
+}
+
+/* Pairs that were reported by this thread a moment ago. */
+static bool is_known(const struct pair *pair)
+{
+	enum { KNOWN = 1024 };
+	static __thread struct {
+		uint64_t pair;
+		uint32_t traits;
+	} known[KNOWN] __attribute__((tls_model("initial-exec")));
+	uint64_t key = (uint64_t)pair->stack << 32 | pair->other->stack;
+	unsigned at = (key * 0x9e3779b97f4a7c15ull >> 40) % KNOWN;
+
+	if (known[at].pair == key && !(pair->traits & ~known[at].traits))
+		return true;
+	known[at].traits = known[at].pair == key ? known[at].traits | pair->traits : pair->traits;
+	known[at].pair = key;
+	return false;
+}
+
+static void judge(struct racer *self, unsigned actions, uint64_t line, const struct region *other,
+		  uint64_t bytes, uint32_t stack, bool happens)
+{
+	const struct races_settings *settings = &runtime_session->races.settings;
+	bool both = is_store(other) ? actions & RACES_LOADS : actions & RACES_STORES;
+	bool not_yet = other->state == DIRTY || other->state == PENDING;
+	bool overlapped, unordered;
+	struct pair pair = { .other = other, .address = line, .stack = stack };
+	uint32_t entry;
+
+	pair.bytes = bytes & other->bytes;
+	if (!both || !pair.bytes || other->racer == racer_number(self))
+		return;
+	overlapped = overlaps_now(other);
+	unordered = is_unordered(self, other);
+	if (!((overlapped && settings->detectors & RACES_PIFR) ||
+	      (unordered && settings->detectors & RACES_HB)))
+		return;
+	pair.loads = is_store(other);
+	pair.traits = (overlapped ? RACES_OVERLAPPED : 0) | (unordered ? RACES_UNORDERED : 0) |
+		      (self->clock[other->racer] < other->epoch ? RACES_UNSYNCHRONISED : 0) |
+		      (pair.loads && not_yet && other->happened && happens ? RACES_READ_IT : 0);
+	if (is_known(&pair) && !(pair.traits & RACES_READ_IT))
+		return;
+	entry = report(self, &pair);
+	if (entry && pair.traits & RACES_READ_IT) {
+		self->watch.finding = entry;
+		self->watch.line = line;
+		self->watch.of = other->racer;
+		self->watch.store = other->stack;
+	}
+}
+
+/* ---- opening ---- */
+
+static bool is_over(const struct region *r)
+{
+	return r->state == FREE || (!overlaps_now(r) && !(runtime_session->races.settings.detectors & RACES_HB));
+}
+
+/* The slot of this thread's region; a new one if there is none. */
+static struct region *slot_for(struct line *l, const struct racer *self, bool store,
+			       uint64_t bytes, uint32_t stack)
+{
+	struct region *free = NULL;
+
+	for (unsigned i = 0; i < SLOTS; i++) {
+		struct region *r = &l->slot[i];
+
+		if (r->state != FREE && r->racer == racer_number(self) && is_store(r) == store &&
+		    (r->stack == stack || (r->bytes & ~bytes) == 0))
+			return r;
+		if (!free && is_over(r))
+			free = r;
+	}
+	if (free)
+		return free;
+	__atomic_fetch_add(&runtime_session->races.lost, 1, __ATOMIC_RELAXED);
+	return &l->slot[l->next++ % SLOTS];
+}
+
+static void put(struct line *l, struct racer *self, bool store, uint64_t bytes, uint32_t stack,
+		uint32_t flags, bool happens)
+{
+	struct region *r = slot_for(l, self, store, bytes, stack);
+	/* What is not persistent stays so; a load of an earlier epoch is over. */
+	bool same = r->state != FREE && r->racer == racer_number(self) && r->stack == stack &&
+		    is_store(r) == store && (store ? r->state == DIRTY : r->epoch == self->epoch);
+
+	*r = (struct region){
+		.bytes = same ? r->bytes | bytes : bytes,
+		.epoch = self->epoch,
+		.persisted = RACES_NOT_YET,
+		.stack = stack,
+		.racer = racer_number(self),
+		.state = !store ? LOADED : flags & PERDURE_NONTEMPORAL ? PENDING : DIRTY,
+		.happened = happens,
+	};
+	l->regions++;
+}
+
+static bool is_sampled(struct racer *self)
+{
+	if (runtime_session->races.settings.sample < 2)
+		return true;
+	if (++self->skipped < runtime_session->races.settings.sample)
+		return false;
+	self->skipped = 0;
+	return true;
+}
+
+static void note_pending(struct racer *self, uint64_t line);
+
+static void access_line(struct racer *self, unsigned actions, uint64_t line, uint64_t bytes,
+			uint32_t stack, uint32_t flags, bool happens)
+{
+	struct line *l = line_at(line);
+	bool locked = spin_lock(&l->lock, thread_owner());
+	bool minimal = runtime_session->races.settings.minimal &&
+		       !(runtime_session->races.settings.detectors & RACES_HB);
+
+	for (unsigned i = 0; i < SLOTS; i++)
+		if (l->slot[i].state != FREE)
+			judge(self, actions, line, &l->slot[i], bytes, stack, happens);
+	if (actions & RACES_LOADS && !minimal)
+		put(l, self, false, bytes, stack, flags, happens);
+	if (actions & RACES_STORES)
+		put(l, self, true, bytes, stack, flags, happens);
+	if (locked)
+		spin_unlock(&l->lock);
+	if (actions & RACES_STORES && flags & PERDURE_NONTEMPORAL)
+		note_pending(self, line);
+}
+
+void regions_access(struct racer *self, unsigned actions, uint64_t address, uint64_t size,
+		    uint32_t flags, const struct frame *frame, bool happens)
+{
+	uint64_t line = address & -(uint64_t)LINE, end = address + size;
+	uint32_t stack;
+
+	if (!size || !is_sampled(self))
+		return;
+	self->regions++;
+	stack = stack_capture(frame);
+	for (; line < end; line += LINE)
+		access_line(self, actions, line, bytes_in(line, address, size), stack, flags,
+			    happens);
+}
+
+/* ---- persisting ---- */
+
+static void note_pending(struct racer *self, uint64_t line)
+{
+	for (unsigned i = self->pendings; i-- > 0;)
+		if (self->pending[i] == line)
+			return;
+	if (self->pendings == RACES_PENDING) { /* as if it had been fenced: nothing false comes of it */
+		regions_complete(self, line);
+		return;
+	}
+	self->pending[self->pendings++] = line;
+}
+
+static void persist(struct racer *self, uint64_t line, uint8_t from, uint8_t to)
+{
+	struct line *l = line_at(line);
+	bool locked, any = false;
+
+	if (!__atomic_load_n(&l->regions, __ATOMIC_RELAXED))
+		return;
+	locked = spin_lock(&l->lock, thread_owner());
+	for (unsigned i = 0; i < SLOTS; i++) {
+		struct region *r = &l->slot[i];
+
+		if (r->state != from ||
+		    (r->racer != racer_number(self) && !runtime_session->races.settings.helpers))
+			continue;
+		any = true;
+		r->state = to;
+		if (to == CLEAN)
+			r->persisted = racers[r->racer].epoch;
+	}
+	if (locked)
+		spin_unlock(&l->lock);
+	if (any && to == PENDING)
+		note_pending(self, line);
+}
+
+void regions_flush(struct racer *self, uint64_t line, bool complete)
+{
+	line &= -(uint64_t)LINE;
+	/* A non-temporal store waits for its fence all the same. */
+	persist(self, line, DIRTY, complete ? CLEAN : PENDING);
+}
+
+void regions_complete(struct racer *self, uint64_t line)
+{
+	persist(self, line, PENDING, CLEAN);
+}
+
+/* ---- what came of it ---- */
+
+void regions_effect(struct racer *self, uint32_t trait)
+{
+	struct line *l;
+	bool locked, still = false;
+
+	if (!self->watch.finding)
+		return;
+	l = line_at(self->watch.line);
+	locked = spin_lock(&l->lock, thread_owner());
+	for (unsigned i = 0; i < SLOTS; i++) {
+		const struct region *r = &l->slot[i];
+
+		still |= (r->state == DIRTY || r->state == PENDING) && r->racer == self->watch.of &&
+			 r->stack == self->watch.store;
+	}
+	if (locked)
+		spin_unlock(&l->lock);
+	if (still)
+		__atomic_fetch_or(&runtime_session->raw.entry[self->watch.finding].race, trait,
+				  __ATOMIC_RELAXED);
+	if (!still || trait == RACES_LEFT)
+		self->watch.finding = 0;
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What threads know of each other. A thread's epoch is the number of its releases; what it does in
+ * an epoch happens before what another one does that knows the epoch to be over. Objects hand such
+ * knowledge on: locks, threads, words that are accessed atomically. Several may share one entry
+ * of the table: then more is ordered than in truth, and less is reported.
+ */
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "model/spin.h"
+#include "races/races.h"
+
+enum { OBJECTS = 1 << 14, WORDS = 1 << 16 };
+
+struct object {
+	uint32_t lock;
+	uint32_t clock[RACERS];
+};
+
+/* A word that locked instructions change. */
+struct word {
+	uint64_t address;
+	uint64_t before, after; /* of the last of them */
+	uint32_t lock;
+	uint32_t epoch; /* of its thread behind it */
+	uint16_t racer;
+	bool taken;  /* and not given back since */
+	bool is_lock; /* it was given back once, by who had taken it */
+};
+
+struct racer *racers;
+static struct object *object;
+static struct word *word;
+static uint32_t used[RACERS];
+static uint32_t racers_used; /* entries from here on were never used */
+static __thread struct racer *self __attribute__((tls_model("initial-exec")));
+
+static void *room(size_t size)
+{
+	void *memory = (void *)syscall(SYS_mmap, NULL, size, PROT_READ | PROT_WRITE,
+				       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0L);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+void sync_start(void)
+{
+	racers = room(RACERS * sizeof(*racers));
+	object = room(OBJECTS * sizeof(*object));
+	word = room(WORDS * sizeof(*word));
+	if (!racers || !object || !word)
+		runtime_races = false;
+}
+
+/* ---- threads ---- */
+
+struct racer *racer_self(void)
+{
+	uint32_t i;
+
+	if (self)
+		return self;
+	for (i = 0; i < RACERS; i++)
+		if (!__atomic_exchange_n(&used[i], 1, __ATOMIC_ACQUIRE))
+			break;
+	if (i == RACERS) {
+		session_limit(runtime_session, thread_owner(),
+			      "more threads at once than can be watched for races");
+		return NULL;
+	}
+	if (i >= racers_used)
+		racers_used = i + 1;
+	self = &racers[i];
+	__atomic_fetch_add(&self->epoch, 1, __ATOMIC_SEQ_CST); /* of the one before, too */
+	self->random = runtime_session->races.settings.seed * 2654435761u + i * 40503u + 1;
+	self->skipped = i; /* not all the same ones */
+	self->held = 0;
+	self->watch.finding = 0;
+	return self;
+}
+
+uint16_t racer_number(const struct racer *racer)
+{
+	return racer - racers;
+}
+
+void racer_end(void)
+{
+	struct racer *gone = self;
+
+	if (!gone)
+		return;
+	__atomic_fetch_add(&runtime_session->races.regions, gone->regions, __ATOMIC_RELAXED);
+	gone->regions = 0;
+	__atomic_fetch_add(&gone->epoch, 1, __ATOMIC_SEQ_CST);
+	self = NULL;
+	__atomic_store_n(&used[gone - racers], 0, __ATOMIC_RELEASE);
+}
+
+/* ---- objects ---- */
+
+static uint64_t hash(const void *p)
+{
+	return ((uintptr_t)p >> 2) * 0x9e3779b97f4a7c15ull >> 32;
+}
+
+void sync_acquire(struct racer *me, const void *p)
+{
+	struct object *from = &object[hash(p) % OBJECTS];
+	bool locked = spin_lock(&from->lock, thread_owner());
+
+	for (unsigned i = 0; i < racers_used; i++)
+		if (from->clock[i] > me->clock[i])
+			me->clock[i] = from->clock[i];
+	if (locked)
+		spin_unlock(&from->lock);
+}
+
+void sync_release(struct racer *me, const void *p)
+{
+	struct object *to = &object[hash(p) % OBJECTS];
+	bool locked = spin_lock(&to->lock, thread_owner());
+	uint32_t own = __atomic_fetch_add(&me->epoch, 1, __ATOMIC_SEQ_CST);
+
+	for (unsigned i = 0; i < racers_used; i++)
+		if (me->clock[i] > to->clock[i])
+			to->clock[i] = me->clock[i];
+	if (own > to->clock[me - racers])
+		to->clock[me - racers] = own;
+	if (locked)
+		spin_unlock(&to->lock);
+}
+
+/* ---- words ---- */
+
+static struct word *word_at(const void *p)
+{
+	return &word[hash(p) % WORDS];
+}
+
+/*
+ * The word is not as the last locked instruction has left it: somebody has stored to it, most
+ * likely to free a lock, and nobody knew that store. What its thread had open until then is closed
+ * at the latest now.
+ */
+void sync_lock_begin(struct racer *me, const void *p, uint64_t value)
+{
+	struct word *w = word_at(p);
+	bool locked = spin_lock(&w->lock, thread_owner());
+
+	if (w->address == (uintptr_t)p && w->racer != me - racers && w->after != value) {
+		struct racer *other = &racers[w->racer];
+		uint32_t epoch = w->epoch;
+
+		__atomic_compare_exchange_n(&other->epoch, &epoch, epoch + 1, false,
+					    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+		/* What it did until then is known here; what it knew is not. */
+		if (w->epoch > me->clock[w->racer])
+			me->clock[w->racer] = w->epoch;
+	}
+	if (locked)
+		spin_unlock(&w->lock);
+	me->before = value;
+	sync_release(me, p);
+}
+
+void sync_lock_end(struct racer *me, const void *p, uint64_t value, bool stored)
+{
+	struct word *w = word_at(p);
+	bool locked;
+
+	sync_acquire(me, p);
+	if (!stored)
+		return;
+	locked = spin_lock(&w->lock, thread_owner());
+	if (w->address != (uintptr_t)p)
+		*w = (struct word){ .address = (uintptr_t)p, .lock = w->lock };
+	/* Back to what it was before the same thread changed it: that was a lock. */
+	if (w->taken && w->racer == me - racers && value == w->before) {
+		w->is_lock = true;
+		w->taken = false;
+		me->held -= me->held > 0;
+	} else {
+		w->taken = true;
+		w->before = me->before;
+		if (w->is_lock)
+			me->held++;
+	}
+	w->after = value;
+	w->racer = me - racers;
+	w->epoch = me->epoch;
+	if (locked)
+		spin_unlock(&w->lock);
+}
+
+bool sync_is_locked_word(const void *p)
+{
+	return word_at(p)->address == (uintptr_t)p;
+}
+
+bool sync_is_lock(const void *p)
+{
+	const struct word *w = word_at(p);
+
+	return w->address == (uintptr_t)p && w->is_lock;
+}
+
+void sync_freed(struct racer *me, const void *p, const uint64_t *value)
+{
+	struct word *w = word_at(p);
+	bool locked = spin_lock(&w->lock, thread_owner());
+
+	if (w->address == (uintptr_t)p && w->taken && w->racer == me - racers &&
+	    (!value || *value == w->before)) {
+		w->is_lock = true;
+		w->taken = false;
+		me->held -= me->held > 0;
+	}
+	if (locked)
+		spin_unlock(&w->lock);
+	sync_release(me, p);
+}

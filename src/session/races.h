@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* `perdure threads` as shared memory: what is wanted, and what earlier runs have learnt. */
+#ifndef SESSION_RACES_H
+#define SESSION_RACES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+	RACES_LEARNED = 1 << 18,
+	RACES_FILES = 64,
+	RACES_NAMES = 64,
+	RACES_PATH = 512,
+};
+
+/* What is known of an instruction. */
+enum races_learned {
+	RACES_PM = 1,      /* it touches PM */
+	RACES_ACQUIRE = 2, /* it loads what another thread stores, without a lock */
+	RACES_RELEASE = 4, /* it stores what another thread loads so, or frees a lock */
+	RACES_LOCK = 8,    /* it touches the word of a lock: that is no data */
+};
+
+/* By the object's path and the place in it: see modules_key. */
+struct races_instruction {
+	uint64_t key; /* 0: free */
+	uint32_t flags;
+};
+
+enum races_detector { RACES_PIFR = 1, RACES_HB = 2 };
+
+/* A PM file as it was before the first run. */
+struct races_file {
+	char path[RACES_PATH];
+	bool existed;
+};
+
+struct races_settings {
+	bool minimal; /* --minimal-regions */
+	bool helpers; /* --flush-on-read */
+	uint8_t detectors;
+	uint32_t sample; /* one region of so many */
+	uint32_t delay;  /* microseconds, before regions end */
+	uint32_t decay;  /* per cent of its probability that a delay for nothing costs */
+	uint32_t seed;
+};
+
+struct session_races {
+	bool on;
+	bool discovers; /* this run only learns */
+	struct races_settings settings;
+	bool listens;               /* on a socket: a client may come */
+	bool restores;              /* files are to be kept for the next run */
+	char directory[RACES_PATH]; /* where copies of them are, by number */
+	uint32_t files;
+	struct races_file file[RACES_FILES];
+	uint64_t regions; /* opened, of all runs */
+	uint64_t lost;    /* not followed: too many at once */
+	uint32_t found;   /* races so far: whether a delay was of use */
+	uint32_t learned; /* entries */
+	struct races_instruction instruction[RACES_LEARNED];
+};
+
+/* What a race is: bits of raw_finding.race. */
+enum races_trait {
+	RACES_OVERLAPPED = 1,   /* regions were open at the same time: pifr */
+	RACES_UNORDERED = 2,    /* nothing orders the load behind the persist: hb */
+	RACES_UNSYNCHRONISED = 4, /* nothing orders load and store either */
+	RACES_READ_IT = 8,      /* the load came when the store was not persistent */
+	RACES_FED_STORE = 16,   /* … and then the thread stored to PM, before it was */
+	RACES_LEFT = 32,        /* … or told somebody outside */
+	RACES_NEVER = 64,       /* nobody had written it back by then */
+};
+
+#endif
