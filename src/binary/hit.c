@@ -359,7 +359,7 @@ static void tell_race(struct binary_registers *r, const struct binary_site *site
 		races_lock_end((void *)address, size, stored, site->address, site->known,
 			       &r->frame);
 	else
-		races_lock_begin((void *)address, size);
+		races_lock_begin((void *)address, size, site->address);
 }
 
 static void tell_races(struct binary_registers *r, const struct binary_site *site)
@@ -373,7 +373,7 @@ static void tell_races(struct binary_registers *r, const struct binary_site *sit
 	if (site->kind == BINARY_FLUSH) {
 		start = address_of(r, &site->operand[0]);
 		if (in_window((void *)start))
-			races_flush((void *)start, 1, site->descriptor);
+			races_flush((void *)start, 1, site->descriptor, site->address);
 		return;
 	}
 	for (unsigned i = 0; i < site->operands; i++) {

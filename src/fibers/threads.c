@@ -29,6 +29,7 @@ static void *start_thread(void *argument)
 
 	if (runtime_races) {
 		__perdure_inline.fibers = 1;
+		gate_wait();
 		races_synchronise(argument);
 	}
 	free(argument);
@@ -44,8 +45,10 @@ static int create_native(pthread_t *thread, const pthread_attr_t *attributes,
 	if (!start)
 		return REAL(pthread_create)(thread, attributes, function, argument);
 	*start = (struct start){ function, argument };
-	if (runtime_races)
+	if (runtime_races) {
+		gate_note();
 		races_synchronise(start);
+	}
 	result = REAL(pthread_create)(thread, attributes, start_thread, start);
 	if (result)
 		free(start);

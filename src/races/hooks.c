@@ -138,9 +138,10 @@ static void complete_pending(struct racer *self)
 		regions_complete(self, self->pending[--self->pendings]);
 }
 
+static void give_way(struct racer *self, uintptr_t pc);
 static void wait_a_little(struct racer *self);
 
-void races_lock_begin(const void *p, uint64_t size)
+void races_lock_begin(const void *p, uint64_t size, uintptr_t pc)
 {
 	struct racer *self = enter();
 
@@ -148,6 +149,7 @@ void races_lock_begin(const void *p, uint64_t size)
 		return;
 	if (!runtime_session->races.discovers)
 		complete_pending(self);
+	give_way(self, pc);
 	wait_a_little(self);
 	sync_lock_begin(self, p, value_at(p, size));
 	thread_leave();
@@ -173,13 +175,14 @@ void races_lock_end(const void *p, uint64_t size, bool stored, uintptr_t pc, uin
 
 /* ---- persisting ---- */
 
-void races_flush(const void *p, uint64_t size, uint32_t kind)
+void races_flush(const void *p, uint64_t size, uint32_t kind, uintptr_t pc)
 {
 	uint64_t line = (uintptr_t)p & -(uint64_t)LINE, end = (uintptr_t)p + size;
 	struct racer *self = runtime_session->races.discovers ? NULL : enter();
 
 	if (!self)
 		return;
+	give_way(self, pc);
 	for (; line < end; line += LINE)
 		regions_flush(self, line, kind == PERDURE_CLFLUSH);
 	thread_leave();
@@ -211,6 +214,31 @@ void races_persist(const void *p, uint64_t size)
 
 /* ---- synchronisation by name ---- */
 
+/*
+ * While regions are open, others shall get on: a thread that takes a lock again and again lets
+ * nobody else have it. At each place of the program only a few times, and not for long.
+ */
+static void give_way(struct racer *self, uintptr_t pc)
+{
+	enum { PLACES = 1 << 12, TIMES = 64, IN_VAIN = 4, LONGEST = 100000 /* ns */ };
+	static uint8_t times[PLACES];
+	uint8_t *here = &times[pc * 0x9e3779b97f4a7c15ull >> 52];
+	uint64_t before = sync_progress(self);
+	struct timespec start, now;
+
+	if (!self->regions || *here >= TIMES || runtime_session->races.discovers)
+		return;
+	*here += IN_VAIN;
+	syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &start);
+	do {
+		syscall(SYS_sched_yield);
+		syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
+	} while (sync_progress(self) == before &&
+		 (now.tv_sec - start.tv_sec) * 1000000000l + now.tv_nsec - start.tv_nsec < LONGEST);
+	if (sync_progress(self) != before)
+		*here -= IN_VAIN - 1;
+}
+
 /* Delays where they are of use, less and less where they are not. */
 static void wait_a_little(struct racer *self)
 {
@@ -231,6 +259,16 @@ static void wait_a_little(struct racer *self)
 		lost += races->settings.decay;
 }
 
+void races_before_lock(uintptr_t pc)
+{
+	struct racer *self = enter();
+
+	if (!self)
+		return;
+	give_way(self, pc);
+	thread_leave();
+}
+
 void races_acquire(const void *object)
 {
 	struct racer *self = enter();
@@ -242,13 +280,14 @@ void races_acquire(const void *object)
 	thread_leave();
 }
 
-void races_release(const void *object)
+void races_release(const void *object, uintptr_t pc)
 {
 	struct racer *self = enter();
 
 	if (!self)
 		return;
 	complete_pending(self);
+	give_way(self, pc);
 	wait_a_little(self);
 	sync_release(self, object);
 	self->held -= self->held > 0;

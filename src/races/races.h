@@ -9,6 +9,8 @@
  *   sync.c      what threads know of each other: epochs, clocks, lock words
  *   learn.c     the first run: which instructions matter, and how
  *   hooks.c     what the front-ends say
+ *   gate.c      threads that start together
+ *   keep.c      files as they were before the first run
  */
 #ifndef RACES_RACES_H
 #define RACES_RACES_H
@@ -33,20 +35,28 @@ HIDDEN void races_told(unsigned actions, const void *p, uint64_t size, uint32_t 
 /* An access that the compiler knows to be atomic or volatile, to any memory. */
 HIDDEN void races_visible(const void *p, uint64_t descriptor, const struct frame *frame);
 /* A locked instruction: before it, and after it if it stores. */
-HIDDEN void races_lock_begin(const void *p, uint64_t size);
+HIDDEN void races_lock_begin(const void *p, uint64_t size, uintptr_t pc);
 HIDDEN void races_lock_end(const void *p, uint64_t size, bool stored, uintptr_t pc,
 			   uint32_t known, const struct frame *frame);
 /* A region that starts before its access. */
 HIDDEN void races_open(unsigned actions, const void *p, uint64_t size, const struct frame *frame);
-HIDDEN void races_flush(const void *p, uint64_t size, uint32_t kind);
+HIDDEN void races_flush(const void *p, uint64_t size, uint32_t kind, uintptr_t pc);
 HIDDEN void races_fence(void);
 HIDDEN void races_persist(const void *p, uint64_t size);
 /* Locks and the like, known by name; a lock is held until it is released. */
+/* … it is about to be taken by a call there … */
+HIDDEN void races_before_lock(uintptr_t pc);
 HIDDEN void races_acquire(const void *object);
-HIDDEN void races_release(const void *object);
+HIDDEN void races_release(const void *object, uintptr_t pc);
 HIDDEN void races_synchronise(const void *object);
 /* The thread tells somebody outside of the process something. */
 HIDDEN void races_output(void);
+
+/* ---- gate.c ---- */
+
+/* A thread is made; and it is about to start. */
+HIDDEN void gate_note(void);
+HIDDEN void gate_wait(void);
 
 /* ---- keep.c ---- */
 
@@ -83,6 +93,8 @@ HIDDEN void sync_start(void);
 HIDDEN struct racer *racer_self(void);
 HIDDEN uint16_t racer_number(const struct racer *racer);
 HIDDEN void racer_end(void);
+/* Changes when other threads get on. */
+HIDDEN uint64_t sync_progress(const struct racer *self);
 HIDDEN void sync_acquire(struct racer *self, const void *object);
 HIDDEN void sync_release(struct racer *self, const void *object);
 /* Word of a lock, or what looks like one. */

@@ -99,6 +99,16 @@ void racer_end(void)
 	__atomic_store_n(&used[gone - racers], 0, __ATOMIC_RELEASE);
 }
 
+uint64_t sync_progress(const struct racer *me)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < racers_used; i++)
+		if (&racers[i] != me)
+			sum += __atomic_load_n(&racers[i].regions, __ATOMIC_RELAXED);
+	return sum;
+}
+
 /* ---- objects ---- */
 
 static uint64_t hash(const void *p)

@@ -132,6 +132,30 @@ static json_t *member_json(const struct finding *f)
 			 json_text(f->structure), "file", json_text(f->declared));
 }
 
+/* What is known of a race between threads. */
+static json_t *race_json(const struct finding *f)
+{
+	static const struct {
+		uint32_t trait;
+		const char *name;
+	} effects[] = { { RACES_READ_IT, "read" }, { RACES_FED_STORE, "pm-store" }, { RACES_LEFT, "output" } };
+	json_t *detectors, *list;
+
+	if (f->kind != KIND_THREAD_RACE)
+		return json_null();
+	detectors = json_array();
+	list = json_array();
+	if (f->race & RACES_OVERLAPPED)
+		json_array_append_new(detectors, json_string("pifr"));
+	if (f->race & RACES_UNORDERED)
+		json_array_append_new(detectors, json_string("hb"));
+	for (unsigned i = 0; i < sizeof(effects) / sizeof(*effects); i++)
+		if (f->race & effects[i].trait)
+			json_array_append_new(list, json_string(effects[i].name));
+	return json_pack("{s:o, s:b, s:o}", "detectors", detectors, "synchronised",
+			 !(f->race & RACES_UNSYNCHRONISED), "effects", list);
+}
+
 static json_t *finding_json(const struct finding *f, const struct check *check)
 {
 	char address[32], fingerprint[32], cause[16], cause_fingerprint[32];
@@ -145,14 +169,15 @@ static json_t *finding_json(const struct finding *f, const struct check *check)
 		json_array_append_new(sites, site_json(&f->site[i]));
 	return json_pack(
 		"{s:s, s:s, s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:I, s:s, s:o, "
-		"s:o, s:b, s:b}",
+		"s:o, s:b, s:b, s:o}",
 		"id", f->id, "kind", kind_info(f->kind)->name, "oracle", json_text(f->oracle),
 		"severity", finding_severity(f), "cause", cause, "cause_fingerprint",
 		cause_fingerprint, "message", json_text(f->message), "sites", sites, "address",
 		f->map ? json_string(address) : json_null(), "size", (json_int_t)f->size, "object",
 		object_json(f), "member", member_json(f), "crash_point", crash_json(f), "count",
 		(json_int_t)f->count, "fingerprint", fingerprint, "fix", fix_json(f), "witness",
-		witness_json(f, check), "suppressed", f->suppressed, "baseline", f->known);
+		witness_json(f, check), "suppressed", f->suppressed, "baseline", f->known, "race",
+		race_json(f));
 }
 
 static json_t *stats_json(const struct result *r)
@@ -190,6 +215,8 @@ static json_t *stats_json(const struct result *r)
 	if (r->check && r->check->settings.exhaustive)
 		json_object_set_new(stats, "eager_states_log2",
 				    json_real(counts->eager_states_log2));
+	if (r->races)
+		json_object_set_new(stats, "regions", json_integer(r->races->regions));
 	json_object_set_new(stats, "seconds", json_real(r->seconds));
 	return stats;
 }

@@ -241,7 +241,7 @@ void hook_write_begin(void *p, uint64_t size, uint32_t descriptor, const struct 
 
 	if (runtime_races) {
 		if (descriptor & PERDURE_RMW)
-			races_lock_begin(p, size);
+			races_lock_begin(p, size, frame->return_address);
 		else
 			races_told(RACES_STORES, p, size, descriptor, frame);
 		return;
@@ -412,7 +412,7 @@ void hook_flush(const void *p, uint64_t descriptor, const struct frame *frame)
 	struct session_thread *thread;
 
 	if (runtime_races) {
-		races_flush(p, 1, kind);
+		races_flush(p, 1, kind, frame->return_address);
 		return;
 	}
 	make_way(descriptor);

@@ -446,6 +446,14 @@ static bool is_told_first(const struct library_call *call)
 	return false;
 }
 
+static bool takes_lock(const struct library_call *call)
+{
+	for (unsigned i = 0; i < call->hook->function->effects; i++)
+		if (effect_at(call, i)->verb == LIBRARY_LOCK)
+			return true;
+	return false;
+}
+
 HIDDEN void *library_before(struct library_call *call, uint32_t index, const struct frame *frame);
 HIDDEN void library_after(struct library_call *call);
 
@@ -480,6 +488,8 @@ void *library_before(struct library_call *call, uint32_t index, const struct fra
 			return NULL;
 		}
 	}
+	if (runtime_races && takes_lock(call))
+		races_before_lock(frame->return_address);
 	note_call(call);
 	errno = saved_errno;
 	return hook->real;
