@@ -484,9 +484,9 @@ static bool describe(const struct decoded *d, bool framed, struct binary_site *s
 		}
 	}
 	binary_counts.unknown += lost;
-	site->locked = is->attributes & ZYDIS_ATTRIB_HAS_LOCK ||
-		       (is->mnemonic == ZYDIS_MNEMONIC_XCHG &&
-			(site->operands || site->variable.size));
+	site->locked =
+		is->attributes & ZYDIS_ATTRIB_HAS_LOCK ||
+		(is->mnemonic == ZYDIS_MNEMONIC_XCHG && (site->operands || site->variable.size));
 	if (!site->operands && !site->locked && !site->variable.size)
 		return false;
 	site->if_equal = is_compare_exchange(is->mnemonic);

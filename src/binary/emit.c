@@ -356,8 +356,8 @@ static void ask(struct body *body, unsigned i)
 	const struct binary_site *site = &binary_sites[instruction->site];
 	struct code *code = &body->code;
 
-	if (runtime_races && (site->kind == BINARY_PAUSE ||
-			      (!site->operands && !always_hits(site))))
+	if (runtime_races &&
+	    (site->kind == BINARY_PAUSE || (!site->operands && !always_hits(site))))
 		return;
 	if (always_hits(site)) {
 		PUT(code, 0x48, 0x8d, 0x64, 0x24, 0x80); /* lea -128(%rsp), %rsp */

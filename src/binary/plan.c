@@ -97,8 +97,9 @@ static bool cache_directory(char *path, size_t size)
 /* Sections of one object differ in their addresses; and there are plans with loads, and without. */
 static bool plan_path(const struct binary_object *object, uint64_t address, char *path, size_t size)
 {
-	int loads = runtime_session->races.on ? 2
-		    : runtime_session->stream.on || runtime_session->executions.on ? 1 : 0;
+	int loads = runtime_session->races.on                                      ? 2
+		    : runtime_session->stream.on || runtime_session->executions.on ? 1
+										   : 0;
 	size_t length;
 
 	if (!object->id_size || object->id_size > ID_MAX || !cache_directory(path, size))

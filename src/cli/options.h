@@ -54,7 +54,7 @@ struct options {
 
 	/* threads */
 	struct races_settings races;
-	long runs;             /* 0: one */
+	long runs; /* 0: one */
 	bool check_recovery;
 	const char *dump_regions; /* a file, "-" for standard output; null: none */
 };

@@ -258,8 +258,8 @@ void worker_watch(struct engine *engine, struct worker *worker)
 
 	if (worker->phase != WORKER_RUNNING)
 		return;
-	driver_tick(&worker->driver, worker->execution->listening,
-			    worker->execution->stage > 0, worker->pid);
+	driver_tick(&worker->driver, worker->execution->listening, worker->execution->stage > 0,
+		    worker->pid);
 	if (worker->ended_by) {
 		if (now - worker->looked > 0.5)
 			target_signal_below(worker->zygote.pid, SIGKILL);

@@ -199,7 +199,7 @@ PUBLIC int pthread_spin_unlock(pthread_spinlock_t *lock)
 	buffer_drain();
 	causality_release((const void *)lock);
 	if (runtime_races)
-		races_release((const void *)lock, FRAME->return_address);
+		races_release((const void *)lock, false, FRAME->return_address);
 	result = REAL(pthread_spin_unlock)(lock);
 
 	return fibers_on ? release((void *)lock, 1, result) : result;

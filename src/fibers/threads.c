@@ -30,7 +30,7 @@ static void *start_thread(void *argument)
 	if (runtime_races) {
 		__perdure_inline.fibers = 1;
 		gate_wait();
-		races_synchronise(argument);
+		races_thread_starts(argument);
 	}
 	free(argument);
 	return stack_call_thread(start.function, start.argument);

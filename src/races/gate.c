@@ -28,7 +28,7 @@ void gate_wait(void)
 	uint32_t number = __atomic_load_n(&made, __ATOMIC_RELAXED), seen = number, quiet = 0;
 	uint32_t at = __atomic_load_n(&opened, __ATOMIC_ACQUIRE);
 
-	if (number > GATED || runtime_session->races.discovers)
+	if (number > GATED)
 		return;
 	__atomic_fetch_add(&inside, 1, __ATOMIC_ACQ_REL);
 	for (unsigned waited = 0; waited < LONGEST && quiet < QUIET && at < seen; waited += STEP) {

@@ -35,6 +35,35 @@ static struct racer *enter(void)
 	return self;
 }
 
+/* ---- giving way ---- */
+
+/*
+ * While regions are open, others shall get on: a thread that takes a lock again and again lets
+ * nobody else have it. At each place of the program only a few times, and not for long.
+ */
+enum { OFTEN = 64, SOMETIMES = 8 };
+
+static void give_way(struct racer *self, uintptr_t pc, unsigned most)
+{
+	enum { PLACES = 1 << 12, IN_VAIN = 4, LONGEST = 100000 /* ns */ };
+	static uint8_t times[PLACES];
+	uint8_t *here = &times[pc * 0x9e3779b97f4a7c15ull >> 52];
+	uint64_t before = sync_progress(self);
+	struct timespec start, now;
+
+	if (!self->regions || *here >= most || runtime_session->races.discovers)
+		return;
+	*here += IN_VAIN;
+	syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &start);
+	do {
+		syscall(SYS_sched_yield);
+		syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
+	} while (sync_progress(self) == before &&
+		 (now.tv_sec - start.tv_sec) * 1000000000l + now.tv_nsec - start.tv_nsec < LONGEST);
+	if (sync_progress(self) != before)
+		*here -= IN_VAIN - 1;
+}
+
 /* ---- accesses ---- */
 
 /*
@@ -71,6 +100,7 @@ void races_access(unsigned actions, const void *p, uint64_t size, uint32_t flags
 			learn_is(pc, RACES_RELEASE);
 		}
 	} else {
+		give_way(self, pc, SOMETIMES);
 		access_known(self, actions, p, size, flags, known, frame);
 	}
 	thread_leave();
@@ -138,7 +168,6 @@ static void complete_pending(struct racer *self)
 		regions_complete(self, self->pending[--self->pendings]);
 }
 
-static void give_way(struct racer *self, uintptr_t pc);
 static void wait_a_little(struct racer *self);
 
 void races_lock_begin(const void *p, uint64_t size, uintptr_t pc)
@@ -149,7 +178,7 @@ void races_lock_begin(const void *p, uint64_t size, uintptr_t pc)
 		return;
 	if (!runtime_session->races.discovers)
 		complete_pending(self);
-	give_way(self, pc);
+	give_way(self, pc, OFTEN);
 	wait_a_little(self);
 	sync_lock_begin(self, p, value_at(p, size));
 	thread_leave();
@@ -182,7 +211,7 @@ void races_flush(const void *p, uint64_t size, uint32_t kind, uintptr_t pc)
 
 	if (!self)
 		return;
-	give_way(self, pc);
+	give_way(self, pc, OFTEN);
 	for (; line < end; line += LINE)
 		regions_flush(self, line, kind == PERDURE_CLFLUSH);
 	thread_leave();
@@ -214,31 +243,6 @@ void races_persist(const void *p, uint64_t size)
 
 /* ---- synchronisation by name ---- */
 
-/*
- * While regions are open, others shall get on: a thread that takes a lock again and again lets
- * nobody else have it. At each place of the program only a few times, and not for long.
- */
-static void give_way(struct racer *self, uintptr_t pc)
-{
-	enum { PLACES = 1 << 12, TIMES = 64, IN_VAIN = 4, LONGEST = 100000 /* ns */ };
-	static uint8_t times[PLACES];
-	uint8_t *here = &times[pc * 0x9e3779b97f4a7c15ull >> 52];
-	uint64_t before = sync_progress(self);
-	struct timespec start, now;
-
-	if (!self->regions || *here >= TIMES || runtime_session->races.discovers)
-		return;
-	*here += IN_VAIN;
-	syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &start);
-	do {
-		syscall(SYS_sched_yield);
-		syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
-	} while (sync_progress(self) == before &&
-		 (now.tv_sec - start.tv_sec) * 1000000000l + now.tv_nsec - start.tv_nsec < LONGEST);
-	if (sync_progress(self) != before)
-		*here -= IN_VAIN - 1;
-}
-
 /* Delays where they are of use, less and less where they are not. */
 static void wait_a_little(struct racer *self)
 {
@@ -265,7 +269,7 @@ void races_before_lock(uintptr_t pc)
 
 	if (!self)
 		return;
-	give_way(self, pc);
+	give_way(self, pc, OFTEN);
 	thread_leave();
 }
 
@@ -275,22 +279,32 @@ void races_acquire(const void *object)
 
 	if (!self)
 		return;
-	sync_acquire(self, object);
-	self->held++;
+	sync_take(self, object);
 	thread_leave();
 }
 
-void races_release(const void *object, uintptr_t pc)
+void races_release(const void *object, bool fences, uintptr_t pc)
 {
 	struct racer *self = enter();
 
 	if (!self)
 		return;
-	complete_pending(self);
-	give_way(self, pc);
+	if (fences)
+		complete_pending(self);
+	give_way(self, pc, OFTEN);
 	wait_a_little(self);
-	sync_release(self, object);
-	self->held -= self->held > 0;
+	sync_give(self, object);
+	thread_leave();
+}
+
+void races_thread_starts(const void *object)
+{
+	struct racer *self = enter();
+
+	if (!self)
+		return;
+	sync_acquire(self, object);
+	sync_is_born(self);
 	thread_leave();
 }
 

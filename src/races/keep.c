@@ -17,7 +17,8 @@ static bool copy_range(int from, int to, off_t start, off_t end)
 	loff_t in = start, out = start;
 
 	while (in < end) {
-		ssize_t n = syscall(SYS_copy_file_range, from, &in, to, &out, (size_t)(end - in), 0u);
+		ssize_t n =
+			syscall(SYS_copy_file_range, from, &in, to, &out, (size_t)(end - in), 0u);
 
 		if (n <= 0)
 			return false;

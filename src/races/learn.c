@@ -97,7 +97,7 @@ uint32_t learn_known(uintptr_t pc)
 
 static bool is_news(const struct racer *self, uint16_t other, uint32_t epoch)
 {
-	return other && other - 1 != racer_number(self) && self->clock[other - 1] < epoch;
+	return other && other - 1 != racer_number(self) && self->born[other - 1] < epoch;
 }
 
 static void learn_word(struct racer *self, unsigned actions, uint64_t address, uintptr_t pc)
@@ -106,7 +106,7 @@ static void learn_word(struct racer *self, unsigned actions, uint64_t address, u
 
 	if (w->address != address)
 		*w = (struct word){ .address = address };
-	if (actions & RACES_LOADS && !self->held) {
+	if (actions & RACES_LOADS && !sync_holds_any(self)) {
 		if (is_news(self, w->storer, w->store_epoch)) {
 			learn_is(pc, RACES_ACQUIRE);
 			learn_is(w->store, RACES_RELEASE);

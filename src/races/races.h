@@ -36,8 +36,8 @@ HIDDEN void races_told(unsigned actions, const void *p, uint64_t size, uint32_t 
 HIDDEN void races_visible(const void *p, uint64_t descriptor, const struct frame *frame);
 /* A locked instruction: before it, and after it if it stores. */
 HIDDEN void races_lock_begin(const void *p, uint64_t size, uintptr_t pc);
-HIDDEN void races_lock_end(const void *p, uint64_t size, bool stored, uintptr_t pc,
-			   uint32_t known, const struct frame *frame);
+HIDDEN void races_lock_end(const void *p, uint64_t size, bool stored, uintptr_t pc, uint32_t known,
+			   const struct frame *frame);
 /* A region that starts before its access. */
 HIDDEN void races_open(unsigned actions, const void *p, uint64_t size, const struct frame *frame);
 HIDDEN void races_flush(const void *p, uint64_t size, uint32_t kind, uintptr_t pc);
@@ -47,8 +47,10 @@ HIDDEN void races_persist(const void *p, uint64_t size);
 /* … it is about to be taken by a call there … */
 HIDDEN void races_before_lock(uintptr_t pc);
 HIDDEN void races_acquire(const void *object);
-HIDDEN void races_release(const void *object, uintptr_t pc);
+HIDDEN void races_release(const void *object, bool fences, uintptr_t pc);
 HIDDEN void races_synchronise(const void *object);
+/* A thread that was made with this. */
+HIDDEN void races_thread_starts(const void *object);
 /* The thread tells somebody outside of the process something. */
 HIDDEN void races_output(void);
 
@@ -65,26 +67,27 @@ HIDDEN void races_keep(const char *path);
 
 /* ---- sync.c ---- */
 
-enum { RACERS = 128, RACES_PENDING = 64 };
+enum { RACERS = 128, RACES_PENDING = 64, RACES_HELD = 8 };
 #define RACES_NOT_YET UINT32_MAX
 
 struct racer {
-	_Alignas(64) uint32_t epoch; /* releases so far; others look at it */
-	uint32_t thread;             /* as reports name it */
-	uint32_t held;               /* locks */
-	uint32_t skipped;            /* regions since the last one that was followed */
+	_Alignas(64) uint32_t epoch;  /* releases so far; others look at it */
+	uint32_t thread;              /* as reports name it */
+	const void *hold[RACES_HELD]; /* locks that it has */
+	uint32_t skipped;             /* regions since the last one that was followed */
 	uint32_t random;
 	uint64_t before; /* of the word that a locked instruction is about to change */
 	uint32_t pendings;
 	uint64_t pending[RACES_PENDING]; /* lines that are written back, and not fenced */
 	uint64_t regions;
 	struct {
-		uint32_t finding;  /* of which it has read what was not persistent; 0: none */
-		uint32_t store;    /* … whose stack this was */
+		uint32_t finding; /* of which it has read what was not persistent; 0: none */
+		uint32_t store;   /* … whose stack this was */
 		uint64_t line;
 		uint16_t of;
 	} watch;
 	uint32_t clock[RACERS]; /* the last epoch of each that it knows to be over */
+	uint32_t born[RACERS];  /* the same when it started */
 };
 extern HIDDEN struct racer *racers;
 
@@ -97,6 +100,12 @@ HIDDEN void racer_end(void);
 HIDDEN uint64_t sync_progress(const struct racer *self);
 HIDDEN void sync_acquire(struct racer *self, const void *object);
 HIDDEN void sync_release(struct racer *self, const void *object);
+/* Locks that are known by name. One that another thread gives back is none. */
+HIDDEN void sync_take(struct racer *self, const void *object);
+HIDDEN void sync_give(struct racer *self, const void *object);
+HIDDEN bool sync_holds_any(const struct racer *self);
+/* The thread starts with what it knows now. */
+HIDDEN void sync_is_born(struct racer *self);
 /* Word of a lock, or what looks like one. */
 HIDDEN void sync_lock_begin(struct racer *self, const void *p, uint64_t value);
 HIDDEN void sync_lock_end(struct racer *self, const void *p, uint64_t value, bool stored);

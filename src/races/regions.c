@@ -181,12 +181,13 @@ static void judge(struct racer *self, unsigned actions, uint64_t line, const str
 
 static bool is_over(const struct region *r)
 {
-	return r->state == FREE || (!overlaps_now(r) && !(runtime_session->races.settings.detectors & RACES_HB));
+	return r->state == FREE ||
+	       (!overlaps_now(r) && !(runtime_session->races.settings.detectors & RACES_HB));
 }
 
 /* The slot of this thread's region; a new one if there is none. */
-static struct region *slot_for(struct line *l, const struct racer *self, bool store,
-			       uint64_t bytes, uint32_t stack)
+static struct region *slot_for(struct line *l, const struct racer *self, bool store, uint64_t bytes,
+			       uint32_t stack)
 {
 	struct region *free = NULL;
 
@@ -219,7 +220,9 @@ static void put(struct line *l, struct racer *self, bool store, uint64_t bytes, 
 		.persisted = RACES_NOT_YET,
 		.stack = stack,
 		.racer = racer_number(self),
-		.state = !store ? LOADED : flags & PERDURE_NONTEMPORAL ? PENDING : DIRTY,
+		.state = !store                        ? LOADED
+			 : flags & PERDURE_NONTEMPORAL ? PENDING
+						       : DIRTY,
 		.happened = happens,
 	};
 	l->regions++;
@@ -280,7 +283,8 @@ static void note_pending(struct racer *self, uint64_t line)
 	for (unsigned i = self->pendings; i-- > 0;)
 		if (self->pending[i] == line)
 			return;
-	if (self->pendings == RACES_PENDING) { /* as if it had been fenced: nothing false comes of it */
+	if (self->pendings ==
+	    RACES_PENDING) { /* as if it had been fenced: nothing false comes of it */
 		regions_complete(self, line);
 		return;
 	}

@@ -16,6 +16,7 @@ enum { OBJECTS = 1 << 14, WORDS = 1 << 16 };
 
 struct object {
 	uint32_t lock;
+	bool handed; /* one thread takes it, another one gives it back */
 	uint32_t clock[RACERS];
 };
 
@@ -26,7 +27,7 @@ struct word {
 	uint32_t lock;
 	uint32_t epoch; /* of its thread behind it */
 	uint16_t racer;
-	bool taken;  /* and not given back since */
+	bool taken;   /* and not given back since */
 	bool is_lock; /* it was given back once, by who had taken it */
 };
 
@@ -76,7 +77,8 @@ struct racer *racer_self(void)
 	__atomic_fetch_add(&self->epoch, 1, __ATOMIC_SEQ_CST); /* of the one before, too */
 	self->random = runtime_session->races.settings.seed * 2654435761u + i * 40503u + 1;
 	self->skipped = i; /* not all the same ones */
-	self->held = 0;
+	for (i = 0; i < RACES_HELD; i++)
+		self->hold[i] = NULL;
 	self->watch.finding = 0;
 	return self;
 }
@@ -143,6 +145,54 @@ void sync_release(struct racer *me, const void *p)
 		spin_unlock(&to->lock);
 }
 
+void sync_is_born(struct racer *me)
+{
+	for (unsigned i = 0; i < RACERS; i++)
+		me->born[i] = me->clock[i];
+}
+
+/* ---- what a thread holds ---- */
+
+static bool let_go(struct racer *me, const void *p)
+{
+	for (unsigned i = 0; i < RACES_HELD; i++)
+		if (me->hold[i] == p) {
+			me->hold[i] = NULL;
+			return true;
+		}
+	return false;
+}
+
+static void hold(struct racer *me, const void *p)
+{
+	for (unsigned i = 0; i < RACES_HELD; i++)
+		if (!me->hold[i]) {
+			me->hold[i] = p;
+			return;
+		}
+}
+
+void sync_take(struct racer *me, const void *p)
+{
+	sync_acquire(me, p);
+	hold(me, p);
+}
+
+void sync_give(struct racer *me, const void *p)
+{
+	if (!let_go(me, p))
+		object[hash(p) % OBJECTS].handed = true;
+	sync_release(me, p);
+}
+
+bool sync_holds_any(const struct racer *me)
+{
+	for (unsigned i = 0; i < RACES_HELD; i++)
+		if (me->hold[i] && !object[hash(me->hold[i]) % OBJECTS].handed)
+			return true;
+	return false;
+}
+
 /* ---- words ---- */
 
 static struct word *word_at(const void *p)
@@ -191,13 +241,12 @@ void sync_lock_end(struct racer *me, const void *p, uint64_t value, bool stored)
 	if (w->taken && w->racer == me - racers && value == w->before) {
 		w->is_lock = true;
 		w->taken = false;
-		me->held -= me->held > 0;
 	} else {
 		w->taken = true;
 		w->before = me->before;
-		if (w->is_lock)
-			me->held++;
 	}
+	if (!let_go(me, p) && w->is_lock && w->taken)
+		hold(me, p);
 	w->after = value;
 	w->racer = me - racers;
 	w->epoch = me->epoch;
@@ -226,8 +275,8 @@ void sync_freed(struct racer *me, const void *p, const uint64_t *value)
 	    (!value || *value == w->before)) {
 		w->is_lock = true;
 		w->taken = false;
-		me->held -= me->held > 0;
 	}
+	let_go(me, p);
 	if (locked)
 		spin_unlock(&w->lock);
 	sync_release(me, p);

@@ -313,7 +313,7 @@ static void describe_thread_race(struct finding *f, uint32_t traits)
 			    f->size, plural(f->size),
 			    traits & RACES_UNSYNCHRONISED ? "; nothing orders the two"
 							  : ", though both have synchronised",
-			    traits & RACES_LEFT	       ? ", and tells somebody about it"
+			    traits & RACES_LEFT        ? ", and tells somebody about it"
 			    : traits & RACES_FED_STORE ? ", and stores to PM then"
 						       : "");
 	f->detail = strdup("stored here");

@@ -111,7 +111,7 @@ struct result {
 	uint64_t session_bytes;              /* memory that the analysis itself took */
 	double seconds;
 	const struct session_races *races; /* null: threads were not watched */
-	const struct check *check; /* null: there were no crashes */
+	const struct check *check;         /* null: there were no crashes */
 };
 
 /* Reads the session into result->finding, …->limits and the counters. */

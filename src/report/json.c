@@ -138,7 +138,9 @@ static json_t *race_json(const struct finding *f)
 	static const struct {
 		uint32_t trait;
 		const char *name;
-	} effects[] = { { RACES_READ_IT, "read" }, { RACES_FED_STORE, "pm-store" }, { RACES_LEFT, "output" } };
+	} effects[] = { { RACES_READ_IT, "read" },
+			{ RACES_FED_STORE, "pm-store" },
+			{ RACES_LEFT, "output" } };
 	json_t *detectors, *list;
 
 	if (f->kind != KIND_THREAD_RACE)

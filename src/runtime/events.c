@@ -297,7 +297,7 @@ void event_lock(const void *p, bool taken, const struct frame *frame)
 	if (runtime_races && taken)
 		races_acquire(p);
 	else if (runtime_races)
-		races_release(p, frame->return_address);
+		races_release(p, true, frame->return_address);
 	event_fence(PERDURE_RMW_FENCE, frame);
 	if (causality_on && taken)
 		causality_acquire(p);

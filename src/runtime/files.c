@@ -66,8 +66,7 @@ bool files_is_named(const char *path)
 {
 	char absolute[PATH_MAX];
 
-	return matches_any_glob(path) ||
-	       (realpath(path, absolute) && matches_any_glob(absolute));
+	return matches_any_glob(path) || (realpath(path, absolute) && matches_any_glob(absolute));
 }
 
 static bool path_of(int fd, char *path, size_t size)

@@ -529,7 +529,7 @@ static void before_visible(const void *p, uint64_t descriptor)
 
 void hook_visible(const void *p, uint64_t descriptor, const struct frame *frame)
 {
- 	if (runtime_races) {
+	if (runtime_races) {
 		races_visible(p, descriptor, frame);
 		return;
 	}

@@ -63,13 +63,13 @@ struct session_races {
 
 /* What a race is: bits of raw_finding.race. */
 enum races_trait {
-	RACES_OVERLAPPED = 1,   /* regions were open at the same time: pifr */
-	RACES_UNORDERED = 2,    /* nothing orders the load behind the persist: hb */
+	RACES_OVERLAPPED = 1,     /* regions were open at the same time: pifr */
+	RACES_UNORDERED = 2,      /* nothing orders the load behind the persist: hb */
 	RACES_UNSYNCHRONISED = 4, /* nothing orders load and store either */
-	RACES_READ_IT = 8,      /* the load came when the store was not persistent */
-	RACES_FED_STORE = 16,   /* … and then the thread stored to PM, before it was */
-	RACES_LEFT = 32,        /* … or told somebody outside */
-	RACES_NEVER = 64,       /* nobody had written it back by then */
+	RACES_READ_IT = 8,        /* the load came when the store was not persistent */
+	RACES_FED_STORE = 16,     /* … and then the thread stored to PM, before it was */
+	RACES_LEFT = 32,          /* … or told somebody outside */
+	RACES_NEVER = 64,         /* nobody had written it back by then */
 };
 
 #endif
