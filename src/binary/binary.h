@@ -6,6 +6,8 @@
  *   decode.c         instructions of an object, and which of them matter: sites
  *   liveness.c       which registers nobody needs
  *   plan.c           what is known of objects that were decoded before
+ *   effects.c        what instructions do to registers
+ *   flow.c, starts.c where regions around accesses to PM may start
  *   emit.c           copies of instructions, with a question before each site: is this PM?
  *   space.c          room for copies, where a jump can reach it
  *   tactics.c        how a jump gets into the program and disturbs nothing else
@@ -38,6 +40,7 @@ enum binary_kind {
 	BINARY_FLUSH,
 	BINARY_FENCE,
 	BINARY_PAUSE,   /* it waits for another thread */
+	BINARY_START,   /* a region starts: races.h */
 	BINARY_REQUEST, /* to Valgrind, about PM */
 	BINARY_SYSCALL, /* not through the C library */
 };
@@ -49,6 +52,8 @@ struct binary_operand {
 	uint8_t base, index, scale, actions;
 	int32_t displacement;
 	uint32_t size;
+	bool in_stack; /* BINARY_START: the base is what lies in the stack, behind that register */
+	int32_t slot;
 };
 
 /* Which elements an instruction touches; registers by their numbers. */
@@ -84,7 +89,9 @@ struct binary_site {
 	uint16_t dead;   /* registers that nobody reads from here on before they are overwritten */
 	bool flags_dead; /* the same of the flags */
 	struct binary_variable variable;
-	uint32_t known; /* enum races_learned */
+	uint32_t known;   /* enum races_learned */
+	uintptr_t access; /* BINARY_START: behind the instruction that it is about */
+	uint32_t next;    /* … the next one that starts there, or BINARY_NO_SITE */
 };
 
 enum { BINARY_HIGH = 32, BINARY_IMMEDIATE = 64 };
@@ -106,6 +113,7 @@ enum binary_move { BINARY_STAYS, BINARY_AS_IT_IS, BINARY_RELATIVE, BINARY_BRANCH
 struct binary_instruction {
 	uint32_t offset;
 	uint32_t site;          /* or BINARY_NO_SITE */
+	uint32_t start;         /* the first region that starts there, or BINARY_NO_SITE */
 	int32_t goal;           /* of a branch, a call, or a relative operand */
 	uint16_t reads, writes; /* general registers, one bit each */
 	uint8_t length;
@@ -169,6 +177,14 @@ HIDDEN void binary_plan_save(const struct binary_object *object, const struct bi
 
 /* For each site: what is dead there. */
 HIDDEN void binary_find_dead(const struct binary_text *text);
+
+/* ---- starts.c ---- */
+
+/* What a pointer to a function, filled in by the dynamic linker, is called; or null. */
+typedef const char *binary_name_function(const void *context, uintptr_t slot);
+/* Adds sites where regions of accesses to PM may start. */
+HIDDEN void binary_find_starts(struct binary_text *text, binary_name_function *name_of,
+			       const void *context);
 
 /* ---- emit.c ---- */
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Instructions, through Zydis, which is loaded when it is needed. */
-#include <Zydis/Zydis.h>
 #include <dlfcn.h>
 #include <string.h>
 
-#include "binary/binary.h"
+#include "binary/zydis.h"
 
 struct binary_site *binary_sites;
 uint32_t binary_site_count;
@@ -30,12 +29,7 @@ bool binary_decoder_start(void)
 	return true;
 }
 
-struct decoded {
-	ZydisDecodedInstruction is;
-	ZydisDecodedOperand operand[ZYDIS_MAX_OPERAND_COUNT];
-};
-
-static bool decode(const struct binary_text *text, uint32_t offset, struct decoded *d)
+bool zydis_decode(const struct binary_text *text, uint32_t offset, struct zydis_decoded *d)
 {
 	uint32_t left = text->size - offset;
 
@@ -44,19 +38,22 @@ static bool decode(const struct binary_text *text, uint32_t offset, struct decod
 					d->operand));
 }
 
+bool zydis_decode_at(uintptr_t address, struct zydis_decoded *d)
+{
+	return ZYAN_SUCCESS(
+		decode_full(&decoder, (const void *)address, BINARY_LONGEST, &d->is, d->operand));
+}
+
 unsigned binary_length(uintptr_t address)
 {
-	struct decoded d;
+	struct zydis_decoded d;
 
-	return ZYAN_SUCCESS(decode_full(&decoder, (const void *)address, BINARY_LONGEST, &d.is,
-					d.operand))
-		       ? d.is.length
-		       : 0;
+	return zydis_decode_at(address, &d) ? d.is.length : 0;
 }
 
 /* ---- what an instruction does to memory ---- */
 
-static uint8_t register_number(ZydisRegister r)
+uint8_t zydis_register(ZydisRegister r)
 {
 	if (r >= ZYDIS_REGISTER_RAX && r <= ZYDIS_REGISTER_R15)
 		return r - ZYDIS_REGISTER_RAX;
@@ -64,7 +61,7 @@ static uint8_t register_number(ZydisRegister r)
 }
 
 /* Any part of a general register as its number; BINARY_NO_REGISTER for others. */
-static uint8_t any_register(ZydisRegister r, bool *whole)
+uint8_t zydis_any_register(ZydisRegister r, bool *whole)
 {
 	static const uint8_t low[] = { 0, 1, 2, 3, 0,  1,  2,  3,  4,  5,
 				       6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
@@ -77,7 +74,7 @@ static uint8_t any_register(ZydisRegister r, bool *whole)
 	*whole = true;
 	if (r >= ZYDIS_REGISTER_EAX && r <= ZYDIS_REGISTER_R15D)
 		return r - ZYDIS_REGISTER_EAX;
-	return register_number(r);
+	return zydis_register(r);
 }
 
 static bool is_branch(const ZydisDecodedInstruction *is)
@@ -152,8 +149,8 @@ static bool add_operand(struct binary_site *site, const ZydisDecodedOperand *ope
 	if (site->operands == BINARY_OPERANDS)
 		return false;
 	*o = (struct binary_operand){
-		.base = register_number(mem->base),
-		.index = gathers ? BINARY_NO_REGISTER : register_number(mem->index),
+		.base = zydis_register(mem->base),
+		.index = gathers ? BINARY_NO_REGISTER : zydis_register(mem->index),
 		.scale = mem->scale,
 		.displacement = mem->disp.has_displacement ? mem->disp.value : 0,
 		.size = operand->size / 8,
@@ -317,7 +314,7 @@ static unsigned vector_bytes(ZydisRegister r)
 								       : 16;
 }
 
-static void describe_gather(const struct decoded *d, const ZydisDecodedOperand *operand,
+static void describe_gather(const struct zydis_decoded *d, const ZydisDecodedOperand *operand,
 			    struct binary_lanes *lanes)
 {
 	bool loads = operand->actions & ZYDIS_OPERAND_ACTION_MASK_READ;
@@ -339,7 +336,7 @@ static void describe_gather(const struct decoded *d, const ZydisDecodedOperand *
 	}
 }
 
-static bool describe_lanes(const struct decoded *d, const ZydisDecodedOperand *operand,
+static bool describe_lanes(const struct zydis_decoded *d, const ZydisDecodedOperand *operand,
 			   struct binary_lanes *lanes)
 {
 	const ZydisDecodedInstruction *is = &d->is;
@@ -385,7 +382,7 @@ static enum binary_kind state_kind(ZydisMnemonic mnemonic)
 	}
 }
 
-static bool has_bit_offset(const struct decoded *d)
+static bool has_bit_offset(const struct zydis_decoded *d)
 {
 	return (d->is.mnemonic == ZYDIS_MNEMONIC_BT || d->is.mnemonic == ZYDIS_MNEMONIC_BTS ||
 		d->is.mnemonic == ZYDIS_MNEMONIC_BTR || d->is.mnemonic == ZYDIS_MNEMONIC_BTC) &&
@@ -424,7 +421,7 @@ static void describe_string(const ZydisDecodedInstruction *is, struct binary_sit
 }
 
 /* A plain store of a register or a number can be made by its hook. */
-static void describe_source(const struct decoded *d, struct binary_site *site)
+static void describe_source(const struct zydis_decoded *d, struct binary_site *site)
 {
 	const ZydisDecodedOperand *from = &d->operand[1];
 	ZydisRegister r = from->reg.value;
@@ -437,14 +434,14 @@ static void describe_source(const struct decoded *d, struct binary_site *site)
 		site->source = BINARY_IMMEDIATE;
 		site->immediate = (int32_t)from->imm.value.s;
 	} else if (from->type == ZYDIS_OPERAND_TYPE_REGISTER) {
-		site->source = any_register(r, &whole);
+		site->source = zydis_any_register(r, &whole);
 		if (r >= ZYDIS_REGISTER_AH && r <= ZYDIS_REGISTER_BH)
 			site->source |= BINARY_HIGH;
 	}
 }
 
 /* Fills in a site; false if the instruction is none. */
-static bool describe(const struct decoded *d, bool framed, struct binary_site *site)
+static bool describe(const struct zydis_decoded *d, bool framed, struct binary_site *site)
 {
 	const ZydisDecodedInstruction *is = &d->is;
 	bool lost = false, whole;
@@ -491,7 +488,7 @@ static bool describe(const struct decoded *d, bool framed, struct binary_site *s
 		return false;
 	site->if_equal = is_compare_exchange(is->mnemonic);
 	if (has_bit_offset(d))
-		site->bit = any_register(d->operand[1].reg.value, &whole);
+		site->bit = zydis_any_register(d->operand[1].reg.value, &whole);
 	if (site->kind == BINARY_ACCESS)
 		site->kind = state_kind(is->mnemonic);
 	if (flush_kind(is->mnemonic)) {
@@ -527,7 +524,7 @@ static void note_register(ZydisRegister r, bool reads, bool writes, bool always,
 			  uint32_t *written)
 {
 	bool whole;
-	uint8_t number = any_register(r, &whole);
+	uint8_t number = zydis_any_register(r, &whole);
 
 	if (number == BINARY_NO_REGISTER)
 		return;
@@ -537,7 +534,7 @@ static void note_register(ZydisRegister r, bool reads, bool writes, bool always,
 		*written |= 1u << number;
 }
 
-static void registers_of(const struct decoded *d, uint32_t *read, uint32_t *written)
+static void registers_of(const struct zydis_decoded *d, uint32_t *read, uint32_t *written)
 {
 	*read = *written = 0;
 	for (unsigned i = 0; i < d->is.operand_count; i++) {
@@ -564,7 +561,7 @@ static bool set_goal(struct binary_instruction *instruction, int64_t distance)
 	return goal == (int32_t)goal;
 }
 
-static void describe_move(struct binary_instruction *instruction, const struct decoded *d)
+static void describe_move(struct binary_instruction *instruction, const struct zydis_decoded *d)
 {
 	const ZydisDecodedInstruction *is = &d->is;
 
@@ -591,7 +588,8 @@ static void describe_move(struct binary_instruction *instruction, const struct d
 				   : BINARY_STAYS;
 }
 
-static void describe_registers(struct binary_instruction *instruction, const struct decoded *d)
+static void describe_registers(struct binary_instruction *instruction,
+			       const struct zydis_decoded *d)
 {
 	uint32_t read, written;
 
@@ -608,7 +606,7 @@ static void describe_registers(struct binary_instruction *instruction, const str
 
 /* ---- a whole object ---- */
 
-static void note_branch(struct binary_instruction *instruction, const struct decoded *d)
+static void note_branch(struct binary_instruction *instruction, const struct zydis_decoded *d)
 {
 	instruction->calls = d->is.meta.category == ZYDIS_CATEGORY_CALL ||
 			     d->is.meta.category == ZYDIS_CATEGORY_SYSCALL;
@@ -618,7 +616,7 @@ static void note_branch(struct binary_instruction *instruction, const struct dec
 }
 
 /* Does rbp become, or stop being, the frame pointer of the function? */
-static bool still_framed(const struct decoded *d, bool framed)
+static bool still_framed(const struct zydis_decoded *d, bool framed)
 {
 	const ZydisDecodedOperand *to = &d->operand[0], *from = &d->operand[1];
 
@@ -651,13 +649,17 @@ static void decode_one(struct binary_text *text, uint32_t offset, bool *framed)
 {
 	struct binary_instruction *instruction = &text->list[text->count];
 	struct binary_site site = { .bit = BINARY_NO_REGISTER, .source = BINARY_NO_REGISTER };
-	struct decoded d;
+	struct zydis_decoded d;
 
 	*instruction = (struct binary_instruction){
-		.offset = offset, .length = 1, .bad = true, .site = BINARY_NO_SITE
+		.offset = offset,
+		.length = 1,
+		.bad = true,
+		.site = BINARY_NO_SITE,
+		.start = BINARY_NO_SITE,
 	};
 	text->at[offset] = ++text->count;
-	if (!decode(text, offset, &d)) {
+	if (!zydis_decode(text, offset, &d)) {
 		*framed = false;
 		return;
 	}

@@ -8,7 +8,7 @@
 #include "races/races.h"
 
 /* Each operand is asked about twice if there are two windows; and the thread once. */
-enum { BODY_MAX = 4096, FIXUPS_MAX = BINARY_GROUP * (2 * BINARY_OPERANDS + 1), RCX = 1 };
+enum { BODY_MAX = 4096, FIXUPS_MAX = 96, RCX = 1 };
 
 /* ---- bytes ---- */
 
@@ -127,12 +127,32 @@ static bool has_bmi2(void)
 	return known == 2;
 }
 
-/* lea of the operand's address into a register */
-static void put_address(struct code *code, unsigned to, const struct binary_operand *o)
+/* A register from the stack; `lowered` is how far that has grown for the question. */
+static void put_reload(struct code *code, unsigned to, const struct binary_operand *o, int lowered)
 {
+	enum { RSP = 4 };
+
+	put_byte(code, 0x48 | (to >= 8) << 2 | (o->base >= 8));
+	put_byte(code, 0x8b); /* mov */
+	put_byte(code, 0x80 | (to & 7) << 3 | (o->base == RSP ? 4 : o->base & 7));
+	if (o->base == RSP)
+		put_byte(code, 0x24);
+	put_word(code, (uint32_t)(o->slot + (o->base == RSP ? lowered : 0)));
+}
+
+/* lea of the operand's address into a register */
+static void put_address(struct code *code, unsigned to, const struct binary_operand *operand,
+			int lowered)
+{
+	struct binary_operand reloaded = *operand;
+	const struct binary_operand *o = &reloaded;
 	bool base = o->base != BINARY_NO_REGISTER, index = o->index != BINARY_NO_REGISTER;
 	unsigned scale = o->scale == 8 ? 3 : o->scale == 4 ? 2 : o->scale == 2 ? 1 : 0;
 
+	if (o->in_stack) {
+		put_reload(code, to, o, lowered);
+		reloaded.base = (uint8_t)to;
+	}
 	put_byte(code,
 		 0x48 | (to >= 8) << 2 | (index && o->index >= 8) << 1 | (base && o->base >= 8));
 	put_byte(code, 0x8d);
@@ -145,7 +165,9 @@ static void put_address(struct code *code, unsigned to, const struct binary_oper
 struct fixup {
 	unsigned at; /* where the distance is; it is the last of its instruction */
 	bool short_distance;
-	unsigned site; /* of the group */
+	unsigned site;   /* of the group */
+	uint32_t number; /* of all */
+	unsigned back;   /* where it goes on */
 	enum binary_stack stack;
 };
 
@@ -164,13 +186,18 @@ struct body {
 	struct fixup fixup[FIXUPS_MAX];
 	struct island island[FIXUPS_MAX]; /* of each */
 	unsigned fixups;
+	uint32_t asked;       /* the site that is being asked about */
 	bool far[FIXUPS_MAX]; /* the island is too far for a short jump */
 };
 
 static void note_fixup(struct body *body, unsigned at, bool is_short, unsigned site,
 		       enum binary_stack stack)
 {
-	body->fixup[body->fixups++] = (struct fixup){ at, is_short, site, stack };
+	if (body->fixups == FIXUPS_MAX - 1)
+		body->code.failed = true;
+	else
+		body->fixup[body->fixups++] =
+			(struct fixup){ at, is_short, site, body->asked, 0, stack };
 }
 
 static bool is_second_asked(void)
@@ -197,7 +224,7 @@ static void ask_fast(struct body *body, unsigned site, const struct binary_opera
 {
 	struct code *code = &body->code;
 
-	put_address(code, to, o);
+	put_address(code, to, o, 0);
 	put_byte(code, 0x48 | (to >= 8));
 	put_byte(code, 0xc1);
 	put_byte(code, 0xe8 | (to & 7));
@@ -224,7 +251,7 @@ static void ask_quietly(struct body *body, unsigned site, const struct binary_op
 {
 	struct code *code = &body->code;
 
-	put_address(code, RCX, o);
+	put_address(code, RCX, o, stack == BINARY_AS_IT_WAS ? 0 : BINARY_RED_ZONE + 8);
 	PUT(code, 0xc4, 0xe3, 0xfb, 0xf0, 0xc9, PERDURE_WINDOW_SHIFT, /* rorx */
 	    0x0f, 0xb7, 0xc9,                                         /* movzwl %cx, %ecx */
 	    0x8d, 0x49, (uint8_t)-PERDURE_WINDOW_INDEX);              /* lea */
@@ -240,7 +267,7 @@ static void ask_with_flags(struct body *body, unsigned site, const struct binary
 {
 	struct code *code = &body->code;
 
-	put_address(code, RCX, o);
+	put_address(code, RCX, o, BINARY_RED_ZONE + 16);
 	PUT(code, 0x48, 0xc1, 0xe9, PERDURE_WINDOW_SHIFT, 0x48, 0x83, 0xf9, PERDURE_WINDOW_INDEX,
 	    0x0f, 0x84, 0, 0, 0, 0); /* shr; cmp; je */
 	note_fixup(body, code->size - 4, false, site, BINARY_FLAGS_PUSHED);
@@ -339,7 +366,7 @@ static bool always_hits(const struct binary_site *site)
 	if (site->kind == BINARY_FENCE || site->kind >= BINARY_REQUEST)
 		return true;
 	if (!runtime_races || site->kind >= BINARY_FLUSH)
-		return false;
+		return false; /* BINARY_START, too */
 	return runtime_session->races.discovers || site->locked ||
 	       site->known & (RACES_ACQUIRE | RACES_RELEASE);
 }
@@ -350,18 +377,19 @@ static bool hits_after(const struct binary_site *site)
 	return runtime_races && site->locked;
 }
 
-static void ask(struct body *body, unsigned i)
+static void ask(struct body *body, unsigned i, uint32_t number)
 {
-	const struct binary_instruction *instruction = &body->text->list[body->first + i];
-	const struct binary_site *site = &binary_sites[instruction->site];
+	const struct binary_site *site = &binary_sites[number];
 	struct code *code = &body->code;
+
+	body->asked = number;
 
 	if (runtime_races &&
 	    (site->kind == BINARY_PAUSE || (!site->operands && !always_hits(site))))
 		return;
 	if (always_hits(site)) {
 		PUT(code, 0x48, 0x8d, 0x64, 0x24, 0x80); /* lea -128(%rsp), %rsp */
-		put_hit(code, instruction->site);
+		put_hit(code, number);
 		return;
 	}
 	if (!site->locked && site->kind != BINARY_PAUSE && ask_cheaply(body, i, site))
@@ -405,7 +433,7 @@ static bool stores(const struct binary_site *site)
 static void put_island(struct body *body, const struct fixup *fixup, struct island *island)
 {
 	const struct binary_instruction *instruction = &body->text->list[body->first + fixup->site];
-	const struct binary_site *site = &binary_sites[instruction->site];
+	const struct binary_site *site = &binary_sites[fixup->number];
 	struct code *code = &body->code;
 	uintptr_t start = (uintptr_t)code->bytes;
 
@@ -416,17 +444,17 @@ static void put_island(struct body *body, const struct fixup *fixup, struct isla
 		PUT(code, 0x9d);
 	if (fixup->stack != BINARY_AS_IT_WAS)
 		PUT(code, 0x59);
-	put_hit(code, instruction->site);
+	put_hit(code, fixup->number);
 	if (!stores(site)) { /* a flush is only told: see hook_flush */
 		put_jump(code, start + (site->kind == BINARY_FLUSH ? body->behind[fixup->site]
-								   : body->copy[fixup->site]));
+								   : fixup->back));
 		return;
 	}
 	island->copy = code->size;
 	put_moved(code, body->text, instruction);
 	island->behind = code->size;
 	PUT(code, 0x48, 0x8d, 0x64, 0x24, 0x80);
-	put_hit(code, instruction->site | BINARY_AFTER);
+	put_hit(code, fixup->number | BINARY_AFTER);
 	put_jump(code, start + body->behind[fixup->site]);
 }
 
@@ -597,6 +625,15 @@ static void note_pieces(const struct body *body)
 
 /* ---- all of it ---- */
 
+static void ask_and_go_on(struct body *body, unsigned i, uint32_t number)
+{
+	unsigned first = body->fixups;
+
+	ask(body, i, number);
+	for (; first < body->fixups; first++)
+		body->fixup[first].back = body->code.size;
+}
+
 static void put_body(struct body *body)
 {
 	const struct binary_text *text = body->text;
@@ -608,8 +645,10 @@ static void put_body(struct body *body)
 		const struct binary_instruction *instruction = &text->list[body->first + i];
 
 		body->behind[i] = 0;
+		for (uint32_t s = instruction->start; s != BINARY_NO_SITE; s = binary_sites[s].next)
+			ask_and_go_on(body, i, s);
 		if (instruction->site != BINARY_NO_SITE)
-			ask(body, i);
+			ask_and_go_on(body, i, instruction->site);
 		body->copy[i] = code->size;
 		put_moved(code, text, instruction);
 		body->after[i] = code->size;

@@ -46,7 +46,9 @@ static uint64_t address_of(const struct binary_registers *r, const struct binary
 {
 	uint64_t address = (int64_t)o->displacement;
 
-	if (o->base != BINARY_NO_REGISTER)
+	if (o->in_stack)
+		address += *(const uint64_t *)(register_value(r, o->base) + o->slot);
+	else if (o->base != BINARY_NO_REGISTER)
 		address += register_value(r, o->base);
 	if (o->index != BINARY_NO_REGISTER)
 		address += register_value(r, o->index) * o->scale;
@@ -374,6 +376,13 @@ static void tell_races(struct binary_registers *r, const struct binary_site *sit
 		start = address_of(r, &site->operand[0]);
 		if (in_window((void *)start))
 			races_flush((void *)start, 1, site->descriptor, site->address);
+		return;
+	}
+	if (site->kind == BINARY_START) {
+		start = address_of(r, &site->operand[0]);
+		if (in_window((void *)start))
+			races_open(site->operand[0].actions, (void *)start, site->operand[0].size,
+				   site->access, &r->frame);
 		return;
 	}
 	for (unsigned i = 0; i < site->operands; i++) {

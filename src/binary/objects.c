@@ -149,6 +149,43 @@ static void understand(const struct file *file, const struct binary_object *obje
 	binary_plan_save(object, text, first, binary_counts.unknown - unknown);
 }
 
+struct relocated {
+	const struct file *file;
+	uintptr_t bias;
+};
+
+/* By the relocation that fills it in. */
+static const char *name_of_slot(const void *context, uintptr_t slot)
+{
+	const struct relocated *r = context;
+	unsigned count;
+	const ElfW(Shdr) *section = sections(r->file, &count);
+
+	for (unsigned i = 0; i < count; i++) {
+		const ElfW(Rela) *rela = (const void *)(r->file->bytes + section[i].sh_offset);
+		const ElfW(Shdr) * symbols;
+
+		if (section[i].sh_type != SHT_RELA || section[i].sh_link >= count ||
+		    section[i].sh_offset > r->file->size ||
+		    r->file->size - section[i].sh_offset < section[i].sh_size)
+			continue;
+		symbols = &section[section[i].sh_link];
+		for (size_t n = section[i].sh_size / sizeof(*rela); n; n--, rela++) {
+			const ElfW(Sym) *symbol =
+				(const void *)(r->file->bytes + symbols->sh_offset);
+
+			if (r->bias + rela->r_offset != slot || symbols->sh_link >= count ||
+			    (ELF64_R_TYPE(rela->r_info) != R_X86_64_JUMP_SLOT &&
+			     ELF64_R_TYPE(rela->r_info) != R_X86_64_GLOB_DAT))
+				continue;
+			symbol += ELF64_R_SYM(rela->r_info);
+			return r->file->bytes + section[symbols->sh_link].sh_offset +
+			       symbol->st_name;
+		}
+	}
+	return NULL;
+}
+
 static void patch_section(const struct file *file, const struct binary_object *object,
 			  const ElfW(Shdr) * section)
 {
@@ -169,6 +206,10 @@ static void patch_section(const struct file *file, const struct binary_object *o
 		understand(file, object, &text);
 		for (uint32_t i = first; runtime_races && i < binary_site_count; i++)
 			binary_sites[i].known = learn_known(binary_sites[i].address);
+		if (runtime_races && !runtime_session->races.discovers &&
+		    !runtime_session->races.settings.minimal)
+			binary_find_starts(&text, name_of_slot,
+					   &(struct relocated){ file, object->bias });
 		plain_copy(text.result, text.code, text.size + text.padding);
 		binary_patch(&text);
 		put_into_place(&text);

@@ -60,7 +60,7 @@ static uint64_t own_hash(void)
 static struct header header_of(const struct binary_text *text)
 {
 	return (struct header){
-		.magic = "perdure2",
+		.magic = "perdure3",
 		.tool = own_hash(),
 		.size = text->size,
 		.code = hash_code(text),
@@ -137,7 +137,7 @@ static bool is_sound(const struct binary_text *text, const struct header *header
 		const struct binary_instruction *instruction = &text->list[i];
 
 		if (instruction->offset != offset || !instruction->length ||
-		    instruction->length > BINARY_LONGEST ||
+		    instruction->start != BINARY_NO_SITE || instruction->length > BINARY_LONGEST ||
 		    (instruction->site != BINARY_NO_SITE && instruction->site >= header->sites))
 			return false;
 		offset += instruction->length;

@@ -152,7 +152,8 @@ static unsigned group_size(const struct binary_text *text, uint32_t first, unsig
 
 static bool is_open(const struct binary_instruction *instruction)
 {
-	return instruction->site != BINARY_NO_SITE && !instruction->done;
+	return (instruction->site != BINARY_NO_SITE || instruction->start != BINARY_NO_SITE) &&
+	       !instruction->done;
 }
 
 /* How many should go together: those that come next and would have no room alone go along. */

@@ -45,7 +45,7 @@ enum { OFTEN = 64, SOMETIMES = 8 };
 
 static void give_way(struct racer *self, uintptr_t pc, unsigned most)
 {
-	enum { PLACES = 1 << 12, IN_VAIN = 4, LONGEST = 100000 /* ns */ };
+	enum { PLACES = 1 << 12, IN_VAIN = 4, ENOUGH = 8, LONGEST = 100000 /* ns */ };
 	static uint8_t times[PLACES];
 	uint8_t *here = &times[pc * 0x9e3779b97f4a7c15ull >> 52];
 	uint64_t before = sync_progress(self);
@@ -58,7 +58,7 @@ static void give_way(struct racer *self, uintptr_t pc, unsigned most)
 	do {
 		syscall(SYS_sched_yield);
 		syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
-	} while (sync_progress(self) == before &&
+	} while (sync_progress(self) - before < ENOUGH &&
 		 (now.tv_sec - start.tv_sec) * 1000000000l + now.tv_nsec - start.tv_nsec < LONGEST);
 	if (sync_progress(self) != before)
 		*here -= IN_VAIN - 1;
@@ -78,9 +78,13 @@ static void access_known(struct racer *self, unsigned actions, const void *p, ui
 	if (actions & RACES_STORES && (release || sync_is_locked_word(p)))
 		sync_freed(self, p, NULL);
 	if (in_window(p) && !(known & RACES_LOCK) && !sync_is_lock(p)) {
-		if (actions & RACES_STORES)
+		if (actions & RACES_STORES) {
+			regions_rely(self);
 			regions_effect(self, RACES_FED_STORE);
-		regions_access(self, actions, (uintptr_t)p, size, flags, frame, true);
+		}
+		if (regions_is_sampled(self))
+			regions_access(self, actions, (uintptr_t)p, size, flags,
+				       stack_capture(frame), true);
 	}
 	if (actions & RACES_LOADS && acquire)
 		sync_acquire(self, p);
@@ -115,14 +119,17 @@ void races_told(unsigned actions, const void *p, uint64_t size, uint32_t flags,
 		     runtime_session->races.discovers ? 0 : learn_known(pc), frame);
 }
 
-void races_open(unsigned actions, const void *p, uint64_t size, const struct frame *frame)
+/* The stack is that of the access, which is still to come. */
+void races_open(unsigned actions, const void *p, uint64_t size, uintptr_t access,
+		const struct frame *frame)
 {
 	struct racer *self = enter();
 
 	if (!self)
 		return;
-	if (!sync_is_lock(p))
-		regions_access(self, actions, (uintptr_t)p, size, 0, frame, false);
+	if (!sync_is_lock(p) && regions_is_sampled(self))
+		regions_access(self, actions, (uintptr_t)p, size, 0,
+			       stack_with_first(stack_capture(frame), access), false);
 	thread_leave();
 }
 
@@ -176,8 +183,10 @@ void races_lock_begin(const void *p, uint64_t size, uintptr_t pc)
 
 	if (!self)
 		return;
-	if (!runtime_session->races.discovers)
+	if (!runtime_session->races.discovers) {
 		complete_pending(self);
+		regions_rely(self);
+	}
 	give_way(self, pc, OFTEN);
 	wait_a_little(self);
 	sync_lock_begin(self, p, value_at(p, size));
@@ -196,8 +205,9 @@ void races_lock_end(const void *p, uint64_t size, bool stored, uintptr_t pc, uin
 	if (runtime_session->races.discovers) {
 		if (in_window(p))
 			learn_is(pc, RACES_PM | (sync_is_lock(p) ? RACES_LOCK : 0));
-	} else if (in_window(p) && !(known & RACES_LOCK) && !sync_is_lock(p)) {
-		regions_access(self, actions, (uintptr_t)p, size, 0, frame, true);
+	} else if (in_window(p) && !(known & RACES_LOCK) && !sync_is_lock(p) &&
+		   regions_is_sampled(self)) {
+		regions_access(self, actions, (uintptr_t)p, size, 0, stack_capture(frame), true);
 	}
 	thread_leave();
 }
@@ -291,6 +301,7 @@ void races_release(const void *object, bool fences, uintptr_t pc)
 		return;
 	if (fences)
 		complete_pending(self);
+	regions_rely(self);
 	give_way(self, pc, OFTEN);
 	wait_a_little(self);
 	sync_give(self, object);
@@ -315,6 +326,7 @@ void races_synchronise(const void *object)
 	if (!self)
 		return;
 	complete_pending(self);
+	regions_rely(self);
 	sync_release(self, object);
 	sync_acquire(self, object);
 	thread_leave();
@@ -326,6 +338,7 @@ void races_output(void)
 
 	if (!self)
 		return;
+	regions_rely(self);
 	regions_effect(self, RACES_LEFT);
 	thread_leave();
 }

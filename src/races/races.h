@@ -39,7 +39,8 @@ HIDDEN void races_lock_begin(const void *p, uint64_t size, uintptr_t pc);
 HIDDEN void races_lock_end(const void *p, uint64_t size, bool stored, uintptr_t pc, uint32_t known,
 			   const struct frame *frame);
 /* A region that starts before its access. */
-HIDDEN void races_open(unsigned actions, const void *p, uint64_t size, const struct frame *frame);
+HIDDEN void races_open(unsigned actions, const void *p, uint64_t size, uintptr_t access,
+		       const struct frame *frame);
 HIDDEN void races_flush(const void *p, uint64_t size, uint32_t kind, uintptr_t pc);
 HIDDEN void races_fence(void);
 HIDDEN void races_persist(const void *p, uint64_t size);
@@ -129,9 +130,13 @@ HIDDEN uint32_t learn_known(uintptr_t pc);
 
 HIDDEN void regions_start(void);
 HIDDEN void regions_access(struct racer *self, unsigned actions, uint64_t address, uint64_t size,
-			   uint32_t flags, const struct frame *frame, bool happens);
+			   uint32_t flags, uint32_t stack, bool happens);
+/* Is the next region of this thread one that is followed? */
+HIDDEN bool regions_is_sampled(struct racer *self);
 HIDDEN void regions_flush(struct racer *self, uint64_t line, bool complete);
 HIDDEN void regions_complete(struct racer *self, uint64_t line);
+/* --flush-on-read: what the thread has read and not written back is a race now. */
+HIDDEN void regions_rely(struct racer *self);
 /* Is this thread's read of what was not persistent followed by this, before it was? */
 HIDDEN void regions_effect(struct racer *self, uint32_t trait);
 

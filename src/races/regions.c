@@ -23,10 +23,10 @@ struct region {
 	uint32_t epoch;     /* of its thread, when it was opened last */
 	uint32_t persisted; /* the same, when it became persistent */
 	uint32_t stack;
-	uint16_t racer;
+	uint16_t racer, flusher; /* who persists it need not be who stored it */
 	uint8_t state;
 	bool happened; /* or it was only certain to */
-	uint64_t pad;
+	uint32_t pad;
 };
 
 struct line {
@@ -77,7 +77,8 @@ static bool is_store(const struct region *r)
 
 static bool overlaps_now(const struct region *other)
 {
-	uint32_t epoch = __atomic_load_n(&racers[other->racer].epoch, __ATOMIC_ACQUIRE);
+	uint16_t closes = is_store(other) ? other->flusher : other->racer;
+	uint32_t epoch = __atomic_load_n(&racers[closes].epoch, __ATOMIC_ACQUIRE);
 
 	if (other->state == DIRTY || other->state == PENDING)
 		return true;
@@ -91,7 +92,10 @@ static bool is_unordered(const struct racer *self, const struct region *other)
 {
 	if (other->state == DIRTY || other->state == PENDING)
 		return true;
-	return self->clock[other->racer] < (is_store(other) ? other->persisted : other->epoch);
+	if (is_store(other))
+		return other->flusher != racer_number(self) &&
+		       self->clock[other->flusher] < other->persisted;
+	return self->clock[other->racer] < other->epoch;
 }
 
 struct pair {
@@ -144,6 +148,53 @@ static bool is_known(const struct pair *pair)
 	return false;
 }
 
+/* ---- --flush-on-read ---- */
+
+enum { DEFERRED = 16 };
+static __thread struct {
+	struct pair pair[DEFERRED];
+	struct region other[DEFERRED];
+	unsigned count;
+} deferred __attribute__((tls_model("initial-exec")));
+
+/* What the thread writes back itself before it relies on it is good. */
+static void defer(struct racer *self, const struct pair *pair)
+{
+	unsigned i = deferred.count;
+
+	if (i == DEFERRED)
+		regions_rely(self);
+	i = deferred.count++;
+	deferred.other[i] = *pair->other;
+	deferred.pair[i] = *pair;
+	deferred.pair[i].other = &deferred.other[i];
+}
+
+static void forget_deferred(uint64_t line)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < deferred.count; i++) {
+		if (deferred.pair[i].address == line)
+			continue;
+		deferred.other[kept] = deferred.other[i];
+		deferred.pair[kept] = deferred.pair[i];
+		deferred.pair[kept].other = &deferred.other[kept];
+		kept++;
+	}
+	deferred.count = kept;
+}
+
+void regions_rely(struct racer *self)
+{
+	for (unsigned i = 0; i < deferred.count; i++)
+		if (!is_known(&deferred.pair[i]))
+			report(self, &deferred.pair[i]);
+	deferred.count = 0;
+}
+
+/* ---- judging ---- */
+
 static void judge(struct racer *self, unsigned actions, uint64_t line, const struct region *other,
 		  uint64_t bytes, uint32_t stack, bool happens)
 {
@@ -166,6 +217,10 @@ static void judge(struct racer *self, unsigned actions, uint64_t line, const str
 	pair.traits = (overlapped ? RACES_OVERLAPPED : 0) | (unordered ? RACES_UNORDERED : 0) |
 		      (self->clock[other->racer] < other->epoch ? RACES_UNSYNCHRONISED : 0) |
 		      (pair.loads && not_yet && other->happened && happens ? RACES_READ_IT : 0);
+	if (settings->helpers && pair.traits & RACES_READ_IT) {
+		defer(self, &pair);
+		return;
+	}
 	if (is_known(&pair) && !(pair.traits & RACES_READ_IT))
 		return;
 	entry = report(self, &pair);
@@ -220,6 +275,7 @@ static void put(struct line *l, struct racer *self, bool store, uint64_t bytes, 
 		.persisted = RACES_NOT_YET,
 		.stack = stack,
 		.racer = racer_number(self),
+		.flusher = racer_number(self),
 		.state = !store                        ? LOADED
 			 : flags & PERDURE_NONTEMPORAL ? PENDING
 						       : DIRTY,
@@ -228,7 +284,7 @@ static void put(struct line *l, struct racer *self, bool store, uint64_t bytes, 
 	l->regions++;
 }
 
-static bool is_sampled(struct racer *self)
+bool regions_is_sampled(struct racer *self)
 {
 	if (runtime_session->races.settings.sample < 2)
 		return true;
@@ -262,15 +318,11 @@ static void access_line(struct racer *self, unsigned actions, uint64_t line, uin
 }
 
 void regions_access(struct racer *self, unsigned actions, uint64_t address, uint64_t size,
-		    uint32_t flags, const struct frame *frame, bool happens)
+		    uint32_t flags, uint32_t stack, bool happens)
 {
 	uint64_t line = address & -(uint64_t)LINE, end = address + size;
-	uint32_t stack;
 
-	if (!size || !is_sampled(self))
-		return;
 	self->regions++;
-	stack = stack_capture(frame);
 	for (; line < end; line += LINE)
 		access_line(self, actions, line, bytes_in(line, address, size), stack, flags,
 			    happens);
@@ -302,13 +354,13 @@ static void persist(struct racer *self, uint64_t line, uint8_t from, uint8_t to)
 	for (unsigned i = 0; i < SLOTS; i++) {
 		struct region *r = &l->slot[i];
 
-		if (r->state != from ||
-		    (r->racer != racer_number(self) && !runtime_session->races.settings.helpers))
+		if (r->state != from || (from == PENDING && r->flusher != racer_number(self)))
 			continue;
 		any = true;
 		r->state = to;
+		r->flusher = racer_number(self);
 		if (to == CLEAN)
-			r->persisted = racers[r->racer].epoch;
+			r->persisted = self->epoch;
 	}
 	if (locked)
 		spin_unlock(&l->lock);
@@ -319,6 +371,8 @@ static void persist(struct racer *self, uint64_t line, uint8_t from, uint8_t to)
 void regions_flush(struct racer *self, uint64_t line, bool complete)
 {
 	line &= -(uint64_t)LINE;
+	if (deferred.count)
+		forget_deferred(line);
 	/* A non-temporal store waits for its fence all the same. */
 	persist(self, line, DIRTY, complete ? CLEAN : PENDING);
 }

@@ -232,7 +232,7 @@ void sync_lock_end(struct racer *me, const void *p, uint64_t value, bool stored)
 	bool locked;
 
 	sync_acquire(me, p);
-	if (!stored)
+	if (!stored || value == me->before) /* somebody else has the lock */
 		return;
 	locked = spin_lock(&w->lock, thread_owner());
 	if (w->address != (uintptr_t)p)

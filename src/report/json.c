@@ -143,8 +143,6 @@ static json_t *race_json(const struct finding *f)
 			{ RACES_LEFT, "output" } };
 	json_t *detectors, *list;
 
-	if (f->kind != KIND_THREAD_RACE)
-		return json_null();
 	detectors = json_array();
 	list = json_array();
 	if (f->race & RACES_OVERLAPPED)
@@ -161,7 +159,7 @@ static json_t *race_json(const struct finding *f)
 static json_t *finding_json(const struct finding *f, const struct check *check)
 {
 	char address[32], fingerprint[32], cause[16], cause_fingerprint[32];
-	json_t *sites = json_array();
+	json_t *sites = json_array(), *result;
 
 	snprintf(address, sizeof(address), "0x%lx", f->address);
 	snprintf(fingerprint, sizeof(fingerprint), "%016lx", f->fingerprint);
@@ -169,17 +167,19 @@ static json_t *finding_json(const struct finding *f, const struct check *check)
 	snprintf(cause_fingerprint, sizeof(cause_fingerprint), "%016lx", f->cause_fingerprint);
 	for (unsigned i = 0; i < f->sites; i++)
 		json_array_append_new(sites, site_json(&f->site[i]));
-	return json_pack(
+	result = json_pack(
 		"{s:s, s:s, s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:I, s:s, s:o, "
-		"s:o, s:b, s:b, s:o}",
+		"s:o, s:b, s:b}",
 		"id", f->id, "kind", kind_info(f->kind)->name, "oracle", json_text(f->oracle),
 		"severity", finding_severity(f), "cause", cause, "cause_fingerprint",
 		cause_fingerprint, "message", json_text(f->message), "sites", sites, "address",
 		f->map ? json_string(address) : json_null(), "size", (json_int_t)f->size, "object",
 		object_json(f), "member", member_json(f), "crash_point", crash_json(f), "count",
 		(json_int_t)f->count, "fingerprint", fingerprint, "fix", fix_json(f), "witness",
-		witness_json(f, check), "suppressed", f->suppressed, "baseline", f->known, "race",
-		race_json(f));
+		witness_json(f, check), "suppressed", f->suppressed, "baseline", f->known);
+	if (f->kind == KIND_THREAD_RACE)
+		json_object_set_new(result, "race", race_json(f));
+	return result;
 }
 
 static json_t *stats_json(const struct result *r)

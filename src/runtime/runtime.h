@@ -176,6 +176,8 @@ static inline uintptr_t stack_entry(const void *function)
 }
 /* The number of the call stack whose innermost frame is `frame`'s return address. */
 HIDDEN uint32_t stack_capture(const struct frame *frame);
+/* The same stack with another innermost frame. */
+HIDDEN uint32_t stack_with_first(uint32_t stack, uintptr_t pc);
 /* A stack of this function alone: where it is, not what it does. */
 HIDDEN uint32_t stack_of_function(const void *function);
 /* The call stack of what a signal interrupted at this instruction. */

@@ -456,6 +456,28 @@ uint32_t stack_capture(const struct frame *frame)
 	return keep(&walk);
 }
 
+uint32_t stack_with_first(uint32_t stack, uintptr_t pc)
+{
+	static __thread struct {
+		uint32_t from, to;
+		uintptr_t pc;
+	} last[16] __attribute__((tls_model("initial-exec")));
+	unsigned at = (stack * 31 + pc) % 16;
+	struct walk walk = { .depth = 0 };
+	uint32_t depth, image;
+	const uint64_t *all;
+
+	if (last[at].from == stack && last[at].pc == pc)
+		return last[at].to;
+	all = stacks_get(&runtime_session->stacks, stack, &depth, &image);
+	for (; walk.depth < depth; walk.depth++)
+		walk.pc[walk.depth] = walk.depth ? all[walk.depth] : pc;
+	last[at].from = stack;
+	last[at].pc = pc;
+	last[at].to = keep(&walk);
+	return last[at].to;
+}
+
 uint32_t stack_of_function(const void *function)
 {
 	struct walk walk = { .pc[0] = (uintptr_t)function + 1, .depth = 1 };
