@@ -312,6 +312,13 @@ bool binary_quick(struct binary_registers *r)
 
 	if (runtime_session->idle && site->kind < BINARY_REQUEST)
 		return true;
+	if (runtime_races && site->operands == 1 && site->kind != BINARY_STRING &&
+	    !has_parts(site) && site->bit == BINARY_NO_REGISTER && !site->locked &&
+	    !(site->known & RACES_RELEASE) && site->kind != BINARY_FLUSH &&
+	    races_is_known(site->operand[0].actions, address_of(r, &site->operand[0]),
+			   site->operand[0].size,
+			   site->access ? site->access : site->address + site->length))
+		return true;
 	nested_in_another = binary_hit_registers;
 	told = false;
 	if (!nested_in_another)

@@ -375,6 +375,7 @@ static void add_start(struct body *b, uint32_t access, const struct flow_start *
 	site = &binary_sites[binary_site_count];
 	*site = (struct binary_site){
 		.address = text->start + at->offset,
+		.length = at->length, /* of what is there: stacks are taken as if behind it */
 		.kind = BINARY_START,
 		.operands = 1,
 		.bit = BINARY_NO_REGISTER,

@@ -48,12 +48,13 @@ static void give_way(struct racer *self, uintptr_t pc, unsigned most)
 	enum { PLACES = 1 << 12, IN_VAIN = 4, ENOUGH = 8, LONGEST = 100000 /* ns */ };
 	static uint8_t times[PLACES];
 	uint8_t *here = &times[pc * 0x9e3779b97f4a7c15ull >> 52];
-	uint64_t before = sync_progress(self);
 	struct timespec start, now;
+	uint64_t before;
 
 	if (!self->regions || *here >= most || runtime_session->races.discovers)
 		return;
 	*here += IN_VAIN;
+	before = sync_progress(self);
 	syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &start);
 	do {
 		syscall(SYS_sched_yield);
@@ -82,9 +83,12 @@ static void access_known(struct racer *self, unsigned actions, const void *p, ui
 			regions_rely(self);
 			regions_effect(self, RACES_FED_STORE);
 		}
-		if (regions_is_sampled(self))
+		if (regions_is_sampled(self)) {
 			regions_access(self, actions, (uintptr_t)p, size, flags,
 				       stack_capture(frame), true);
+			if (actions == RACES_LOADS)
+				regions_note_seen(self, (uintptr_t)p, size, frame->return_address);
+		}
 	}
 	if (actions & RACES_LOADS && acquire)
 		sync_acquire(self, p);
@@ -130,6 +134,8 @@ void races_open(unsigned actions, const void *p, uint64_t size, uintptr_t access
 	if (!sync_is_lock(p) && regions_is_sampled(self))
 		regions_access(self, actions, (uintptr_t)p, size, 0,
 			       stack_with_first(stack_capture(frame), access), false);
+	if (actions == RACES_LOADS)
+		regions_note_seen(self, (uintptr_t)p, size, access);
 	thread_leave();
 }
 
@@ -227,12 +233,14 @@ void races_flush(const void *p, uint64_t size, uint32_t kind, uintptr_t pc)
 	thread_leave();
 }
 
-void races_fence(void)
+void races_fence(uintptr_t pc)
 {
 	struct racer *self = runtime_session->races.discovers ? NULL : enter();
 
 	if (!self)
 		return;
+	if (self->pendings)
+		give_way(self, pc, OFTEN);
 	complete_pending(self);
 	thread_leave();
 }

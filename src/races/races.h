@@ -42,7 +42,7 @@ HIDDEN void races_lock_end(const void *p, uint64_t size, bool stored, uintptr_t 
 HIDDEN void races_open(unsigned actions, const void *p, uint64_t size, uintptr_t access,
 		       const struct frame *frame);
 HIDDEN void races_flush(const void *p, uint64_t size, uint32_t kind, uintptr_t pc);
-HIDDEN void races_fence(void);
+HIDDEN void races_fence(uintptr_t pc);
 HIDDEN void races_persist(const void *p, uint64_t size);
 /* Locks and the like, known by name; a lock is held until it is released. */
 /* … it is about to be taken by a call there … */
@@ -52,6 +52,9 @@ HIDDEN void races_release(const void *object, bool fences, uintptr_t pc);
 HIDDEN void races_synchronise(const void *object);
 /* A thread that was made with this. */
 HIDDEN void races_thread_starts(const void *object);
+/* A load by patched code that is not worth a hook; `behind` is its next instruction. */
+static inline bool races_is_known(unsigned actions, uint64_t address, uint32_t size,
+				  uintptr_t behind);
 /* The thread tells somebody outside of the process something. */
 HIDDEN void races_output(void);
 
@@ -71,6 +74,27 @@ HIDDEN void races_keep(const char *path);
 enum { RACERS = 128, RACES_PENDING = 64, RACES_HELD = 8 };
 #define RACES_NOT_YET UINT32_MAX
 
+/* A load whose region is open. */
+struct racer_seen {
+	uint64_t address, pc, version;
+	uint32_t epoch, size;
+};
+
+struct racer_pair {
+	uint64_t pair;
+	uint32_t traits;
+};
+
+/* A stack that was taken a moment ago: see stack.c. */
+struct racer_stack {
+	uintptr_t pc, sp, back[2];
+	const uintptr_t *returns[2];
+	uint32_t image, number;
+};
+
+enum { RACES_SEEN = 1 << 12, RACES_KNOWN = 1 << 10, RACES_STACKS = 1 << 8 };
+enum { RACES_OBJECTS = 1 << 14 };
+
 struct racer {
 	_Alignas(64) uint32_t epoch;  /* releases so far; others look at it */
 	uint32_t thread;              /* as reports name it */
@@ -89,12 +113,18 @@ struct racer {
 	} watch;
 	uint32_t clock[RACERS]; /* the last epoch of each that it knows to be over */
 	uint32_t born[RACERS];  /* the same when it started */
+	/* What need not be looked at again. */
+	struct racer_seen seen[RACES_SEEN];
+	struct racer_pair known[RACES_KNOWN];
+	struct racer_stack stack[RACES_STACKS];
+	uint32_t acquired[RACES_OBJECTS]; /* versions of what it has acquired */
 };
 extern HIDDEN struct racer *racers;
 
 HIDDEN void sync_start(void);
 /* This thread's; null if there are too many, or none yet in a hook that was interrupted. */
 HIDDEN struct racer *racer_self(void);
+HIDDEN struct racer *racer_known(void);
 HIDDEN uint16_t racer_number(const struct racer *racer);
 HIDDEN void racer_end(void);
 /* Changes when other threads get on. */
@@ -135,9 +165,31 @@ HIDDEN void regions_access(struct racer *self, unsigned actions, uint64_t addres
 HIDDEN bool regions_is_sampled(struct racer *self);
 HIDDEN void regions_flush(struct racer *self, uint64_t line, bool complete);
 HIDDEN void regions_complete(struct racer *self, uint64_t line);
+/* Has this thread loaded the same there a moment ago, and nobody anything else since? */
+HIDDEN bool regions_has_seen(uint64_t address, uint32_t size, uintptr_t pc);
+HIDDEN void regions_note_seen(struct racer *self, uint64_t address, uint64_t size, uintptr_t pc);
 /* --flush-on-read: what the thread has read and not written back is a race now. */
 HIDDEN void regions_rely(struct racer *self);
 /* Is this thread's read of what was not persistent followed by this, before it was? */
 HIDDEN void regions_effect(struct racer *self, uint32_t trait);
+
+static inline bool races_is_known(unsigned actions, uint64_t address, uint32_t size,
+				  uintptr_t behind)
+{
+	struct racer *self = racer_known();
+
+	/*
+	 * One that is not followed is only counted (happens-before must know what it acquires); the
+	 * one that is, is counted by its hook.
+	 */
+	if (runtime_session->races.settings.sample > 1 && self &&
+	    !(runtime_session->races.settings.detectors & RACES_HB) &&
+	    self->skipped + 1 < runtime_session->races.settings.sample) {
+		self->skipped++;
+		return true;
+	}
+	return actions == RACES_LOADS && !runtime_session->races.discovers &&
+	       in_window((void *)address) && regions_has_seen(address, size, behind);
+}
 
 #endif

@@ -31,9 +31,9 @@ struct region {
 
 struct line {
 	uint32_t lock;
-	uint32_t next; /* slot to be given up */
-	uint64_t regions;
-	uint64_t pad[2];
+	uint32_t next;            /* slot to be given up */
+	uint64_t regions, stores; /* so far */
+	uint64_t pad;
 	struct region slot[SLOTS];
 };
 
@@ -131,26 +131,21 @@ static uint32_t report(struct racer *self, const struct pair *pair)
 }
 
 /* Pairs that were reported by this thread a moment ago. */
-static bool is_known(const struct pair *pair)
+static bool is_known(struct racer *self, const struct pair *pair)
 {
-	enum { KNOWN = 1024 };
-	static __thread struct {
-		uint64_t pair;
-		uint32_t traits;
-	} known[KNOWN] __attribute__((tls_model("initial-exec")));
 	uint64_t key = (uint64_t)pair->stack << 32 | pair->other->stack;
-	unsigned at = (key * 0x9e3779b97f4a7c15ull >> 40) % KNOWN;
+	struct racer_pair *known = &self->known[(key * 0x9e3779b97f4a7c15ull >> 40) % RACES_KNOWN];
 
-	if (known[at].pair == key && !(pair->traits & ~known[at].traits))
+	if (known->pair == key && !(pair->traits & ~known->traits))
 		return true;
-	known[at].traits = known[at].pair == key ? known[at].traits | pair->traits : pair->traits;
-	known[at].pair = key;
+	known->traits = known->pair == key ? known->traits | pair->traits : pair->traits;
+	known->pair = key;
 	return false;
 }
 
 /* ---- --flush-on-read ---- */
 
-enum { DEFERRED = 16 };
+enum { DEFERRED = 8 };
 static __thread struct {
 	struct pair pair[DEFERRED];
 	struct region other[DEFERRED];
@@ -188,7 +183,7 @@ static void forget_deferred(uint64_t line)
 void regions_rely(struct racer *self)
 {
 	for (unsigned i = 0; i < deferred.count; i++)
-		if (!is_known(&deferred.pair[i]))
+		if (!is_known(self, &deferred.pair[i]))
 			report(self, &deferred.pair[i]);
 	deferred.count = 0;
 }
@@ -221,7 +216,7 @@ static void judge(struct racer *self, unsigned actions, uint64_t line, const str
 		defer(self, &pair);
 		return;
 	}
-	if (is_known(&pair) && !(pair.traits & RACES_READ_IT))
+	if (is_known(self, &pair) && !(pair.traits & RACES_READ_IT))
 		return;
 	entry = report(self, &pair);
 	if (entry && pair.traits & RACES_READ_IT) {
@@ -282,6 +277,7 @@ static void put(struct line *l, struct racer *self, bool store, uint64_t bytes, 
 		.happened = happens,
 	};
 	l->regions++;
+	l->stores += store;
 }
 
 bool regions_is_sampled(struct racer *self)
@@ -326,6 +322,38 @@ void regions_access(struct racer *self, unsigned actions, uint64_t address, uint
 	for (; line < end; line += LINE)
 		access_line(self, actions, line, bytes_in(line, address, size), stack, flags,
 			    happens);
+}
+
+/* ---- loads that say nothing new ---- */
+
+/*
+ * A load whose region is open, on a line where nothing has been stored since: whoever comes next
+ * looks at it anyway.
+ */
+static struct racer_seen *seen_at(struct racer *self, uint64_t address, uintptr_t pc)
+{
+	return &self->seen[((address ^ pc * 31) * 0x9e3779b97f4a7c15ull >> 40) % RACES_SEEN];
+}
+
+static uint64_t version_of(uint64_t address)
+{
+	return __atomic_load_n(&line_at(address)->stores, __ATOMIC_RELAXED);
+}
+
+bool regions_has_seen(uint64_t address, uint32_t size, uintptr_t pc)
+{
+	struct racer *self = racer_known();
+	const struct racer_seen *s = self ? seen_at(self, address, pc) : NULL;
+
+	return s && s->address == address && s->pc == pc && s->size == size &&
+	       s->epoch == self->epoch && s->version == version_of(address);
+}
+
+void regions_note_seen(struct racer *self, uint64_t address, uint64_t size, uintptr_t pc)
+{
+	if (address % LINE + size <= LINE)
+		*seen_at(self, address, pc) = (struct racer_seen){ address, pc, version_of(address),
+								   self->epoch, (uint32_t)size };
 }
 
 /* ---- persisting ---- */

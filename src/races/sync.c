@@ -12,11 +12,12 @@
 #include "model/spin.h"
 #include "races/races.h"
 
-enum { OBJECTS = 1 << 14, WORDS = 1 << 16 };
+enum { WORDS = 1 << 16 };
 
 struct object {
 	uint32_t lock;
-	bool handed; /* one thread takes it, another one gives it back */
+	uint32_t version; /* releases so far */
+	bool handed;      /* one thread takes it, another one gives it back */
 	uint32_t clock[RACERS];
 };
 
@@ -49,7 +50,7 @@ static void *room(size_t size)
 void sync_start(void)
 {
 	racers = room(RACERS * sizeof(*racers));
-	object = room(OBJECTS * sizeof(*object));
+	object = room(RACES_OBJECTS * sizeof(*object));
 	word = room(WORDS * sizeof(*word));
 	if (!racers || !object || !word)
 		runtime_races = false;
@@ -80,6 +81,13 @@ struct racer *racer_self(void)
 	for (i = 0; i < RACES_HELD; i++)
 		self->hold[i] = NULL;
 	self->watch.finding = 0;
+	for (i = 0; i < RACES_STACKS; i++) /* those of a thread whose stack is gone */
+		self->stack[i].pc = 0;
+	return self;
+}
+
+struct racer *racer_known(void)
+{
 	return self;
 }
 
@@ -120,9 +128,15 @@ static uint64_t hash(const void *p)
 
 void sync_acquire(struct racer *me, const void *p)
 {
-	struct object *from = &object[hash(p) % OBJECTS];
-	bool locked = spin_lock(&from->lock, thread_owner());
+	uint32_t number = hash(p) % RACES_OBJECTS, version;
+	struct object *from = &object[number];
+	bool locked;
 
+	version = __atomic_load_n(&from->version, __ATOMIC_ACQUIRE);
+	if (me->acquired[number] == version)
+		return;
+	locked = spin_lock(&from->lock, thread_owner());
+	me->acquired[number] = from->version;
 	for (unsigned i = 0; i < racers_used; i++)
 		if (from->clock[i] > me->clock[i])
 			me->clock[i] = from->clock[i];
@@ -132,7 +146,7 @@ void sync_acquire(struct racer *me, const void *p)
 
 void sync_release(struct racer *me, const void *p)
 {
-	struct object *to = &object[hash(p) % OBJECTS];
+	struct object *to = &object[hash(p) % RACES_OBJECTS];
 	bool locked = spin_lock(&to->lock, thread_owner());
 	uint32_t own = __atomic_fetch_add(&me->epoch, 1, __ATOMIC_SEQ_CST);
 
@@ -141,6 +155,7 @@ void sync_release(struct racer *me, const void *p)
 			to->clock[i] = me->clock[i];
 	if (own > to->clock[me - racers])
 		to->clock[me - racers] = own;
+	__atomic_store_n(&to->version, to->version + 1, __ATOMIC_RELEASE);
 	if (locked)
 		spin_unlock(&to->lock);
 }
@@ -181,14 +196,14 @@ void sync_take(struct racer *me, const void *p)
 void sync_give(struct racer *me, const void *p)
 {
 	if (!let_go(me, p))
-		object[hash(p) % OBJECTS].handed = true;
+		object[hash(p) % RACES_OBJECTS].handed = true;
 	sync_release(me, p);
 }
 
 bool sync_holds_any(const struct racer *me)
 {
 	for (unsigned i = 0; i < RACES_HELD; i++)
-		if (me->hold[i] && !object[hash(me->hold[i]) % OBJECTS].handed)
+		if (me->hold[i] && !object[hash(me->hold[i]) % RACES_OBJECTS].handed)
 			return true;
 	return false;
 }

@@ -465,7 +465,7 @@ void hook_fence(uint64_t descriptor, const struct frame *frame)
 
 	if (runtime_races) {
 		if (kind <= PERDURE_RMW_FENCE && kind != PERDURE_LFENCE)
-			races_fence();
+			races_fence(frame->return_address);
 		return;
 	}
 	if (kind != PERDURE_RMW_FENCE) /* hook_visible, or the lock, has done it */

@@ -12,6 +12,7 @@
 #include <unwind.h>
 
 #include "binary/binary.h"
+#include "races/races.h"
 #include "runtime/library.h"
 
 enum { WALK_MAX = 4096 };
@@ -79,6 +80,8 @@ struct walk {
 	uint32_t depth;
 	bool complete; /* reached main or a thread's start function */
 	bool handler;  /* went through a signal handler */
+	const uintptr_t
+		*returns[2]; /* where the first two return addresses lie, if that is known */
 };
 
 static bool walk_add(struct walk *walk, uintptr_t pc)
@@ -220,10 +223,38 @@ enum frame_kind {
 };
 enum { FRAMES = 1 << 15, SIZE_BITS = 13, KIND_BITS = 3, LARGEST = (1 << SIZE_BITS) - 1 };
 static uint64_t frames[FRAMES];
+/* FRAME_FIXED: so many words below its end is the caller's rbp; 0: that is not known. */
+static uint8_t keeps_rbp[FRAMES];
 
+static bool is_of(uint64_t word, uintptr_t pc)
+{
+	return word >> (SIZE_BITS + KIND_BITS) == (pc & (~0ull >> (SIZE_BITS + KIND_BITS)));
+}
+
+/* Its own, or one that is free, or somebody else's. */
 static uint64_t *frame_slot(uintptr_t pc)
 {
-	return &frames[pc * 0x9e3779b97f4a7c15ull >> 49];
+	enum { WAYS = 4 };
+	uint64_t *first = &frames[(pc * 0x9e3779b97f4a7c15ull >> 49) & -(uint64_t)WAYS];
+
+	for (unsigned i = 0; i < WAYS; i++) {
+		uint64_t word = __atomic_load_n(&first[i], __ATOMIC_RELAXED);
+
+		if (!word || is_of(word, pc))
+			return &first[i];
+	}
+	return &first[pc % WAYS];
+}
+
+/* Where functions push it: the first word from the end that has it. */
+static uint8_t find_rbp(uintptr_t next_sp, uint64_t words, uintptr_t next_rbp)
+{
+	enum { RETURN_ADDRESS = 1, PUSHED_MOST = 8 };
+
+	for (unsigned i = RETURN_ADDRESS + 1; i <= PUSHED_MOST && i <= words; i++)
+		if (((const uintptr_t *)next_sp)[-(int)i] == next_rbp)
+			return (uint8_t)i;
+	return 0;
 }
 
 static uint64_t frame_word(uintptr_t pc, uint64_t words, enum frame_kind kind)
@@ -236,8 +267,7 @@ static uint64_t frame_known(uintptr_t pc)
 {
 	uint64_t word = __atomic_load_n(frame_slot(pc), __ATOMIC_RELAXED);
 
-	return word >> (SIZE_BITS + KIND_BITS) == (pc & (~0ull >> (SIZE_BITS + KIND_BITS))) ? word
-											    : 0;
+	return is_of(word, pc) ? word : 0;
 }
 
 static void frame_note(uintptr_t pc, uintptr_t sp, uintptr_t next_sp, uintptr_t rbp,
@@ -246,13 +276,19 @@ static void frame_note(uintptr_t pc, uintptr_t sp, uintptr_t next_sp, uintptr_t 
 	uint64_t words = (next_sp - sp) / sizeof(uint64_t), known = frame_known(pc), word;
 	enum frame_kind kind = rbp == next_rbp ? FRAME_KEEPS : FRAME_FIXED;
 
-	if (rbp >= sp && rbp < next_sp)
-		kind = rbp + 2 * sizeof(rbp) == next_sp ? FRAME_POINTER : FRAME_ODD;
+	if (rbp >= sp && rbp + 2 * sizeof(rbp) == next_sp)
+		kind = FRAME_POINTER;
 	if (next_sp <= sp || words > LARGEST || pc == signal_return)
 		kind = FRAME_ODD;
 	if (kind == FRAME_POINTER || kind == FRAME_ODD)
 		words = 0;
 	word = frame_word(pc, words, kind);
+	if (kind == FRAME_FIXED) {
+		uint8_t *at = &keeps_rbp[frame_slot(pc) - frames];
+		uint8_t found = find_rbp(next_sp, words, next_rbp);
+
+		*at = known != word || *at == found ? found : 0;
+	}
 	if (known && known != word && (known | 1) != (word | 1)) /* but for fixed and keeps */
 		word = frame_word(pc, 0, FRAME_ODD);
 	else if (known && known != word)
@@ -349,20 +385,25 @@ static bool walk_known(struct walk *walk, uintptr_t pc, uintptr_t sp, uintptr_t 
 {
 	const uintptr_t low = runtime_thread.stack_low, high = runtime_thread.stack_high;
 	bool has_rbp = true;
+	unsigned frames_done = 0;
 
 	walk->depth = 0;
 	walk->complete = walk->handler = false;
+	walk->returns[0] = walk->returns[1] = NULL;
 	for (;;) {
 		const struct thread_call *call = NULL;
 		uint64_t word;
+		uint8_t kept;
 
 		if (sp < low || sp + 2 * sizeof(sp) > high)
 			return false;
 		if (is_library_call(pc)) {
 			call = call_above(sp);
-			if (!call || !call->function)
-				return false;
-			pc = call->function;
+			/* Those that nobody has noted have a frame like others. */
+			if (call && (!has_rbp || (uintptr_t)call->frame != rbp))
+				call = NULL;
+			if (call && call->function)
+				pc = call->function;
 		}
 		if (!walk_add(walk, pc))
 			return true;
@@ -376,8 +417,11 @@ static bool walk_known(struct walk *walk, uintptr_t pc, uintptr_t sp, uintptr_t 
 		word = frame_known(pc);
 		switch (word & ((1 << KIND_BITS) - 1)) {
 		case FRAME_FIXED:
-			has_rbp = false;
 			sp += (word >> KIND_BITS & LARGEST) * sizeof(uint64_t);
+			kept = keeps_rbp[frame_slot(pc) - frames];
+			has_rbp = kept && sp <= high;
+			if (has_rbp)
+				rbp = ((const uintptr_t *)sp)[-(int)kept];
 			break;
 		case FRAME_KEEPS:
 			sp += (word >> KIND_BITS & LARGEST) * sizeof(uint64_t);
@@ -396,6 +440,8 @@ static bool walk_known(struct walk *walk, uintptr_t pc, uintptr_t sp, uintptr_t 
 		}
 		if (sp > high || sp % sizeof(sp))
 			return false;
+		if (frames_done < 2)
+			walk->returns[frames_done++] = (const uintptr_t *)sp - 1;
 		pc = ((const uintptr_t *)sp)[-1];
 	}
 }
@@ -418,16 +464,43 @@ static __thread struct {
 	uint32_t number;
 } last_patched __attribute__((tls_model("initial-exec")));
 
+/*
+ * The same instruction at the same depth, called by the same two callers: the others are the same
+ * as well, or were in the meantime exchanged for some that look like them.
+ */
+static bool is_recent(const struct racer_stack *r, uintptr_t pc, uintptr_t sp)
+{
+	return r->pc == pc && r->sp == sp && r->image == modules_image() &&
+	       *r->returns[0] == r->back[0] && *r->returns[1] == r->back[1];
+}
+
 bool stack_is_kept(const struct frame *frame)
 {
+	uintptr_t pc = frame->return_address, sp = (uintptr_t)frame;
+	struct racer *racer = runtime_races ? racer_known() : NULL;
+	struct racer_stack *near =
+		racer ? &racer->stack[((pc ^ sp << 7) * 0x9e3779b97f4a7c15ull >> 40) % RACES_STACKS]
+		      : NULL;
 	struct walk walk;
 
+	if (near && is_recent(near, pc, sp)) {
+		last_patched.number = near->number;
+		last_patched.frame = frame;
+		return true;
+	}
 	if (!walk_patched(&walk, frame))
 		return false;
 	walk_finish(&walk);
 	last_patched.number = stacks_find(&runtime_session->stacks, &runtime_thread.shared->stacks,
 					  modules_image(), walk.pc, walk.depth);
 	last_patched.frame = last_patched.number ? frame : NULL;
+	if (near && last_patched.number && walk.returns[1])
+		*near = (struct racer_stack){ pc,
+					      sp,
+					      { *walk.returns[0], *walk.returns[1] },
+					      { walk.returns[0], walk.returns[1] },
+					      modules_image(),
+					      last_patched.number };
 	return last_patched.number;
 }
 
