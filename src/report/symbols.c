@@ -331,10 +331,8 @@ static bool add_from_dwarf(struct frames *frames, struct opened *opened, const c
 	return true;
 }
 
-static void add_address(struct frames *frames, const struct session_module *module,
-			uint64_t address)
+static void look_up(struct frames *frames, const struct session_module *module, uint64_t offset)
 {
-	uint64_t offset = address - module->bias;
 	struct opened *opened = open_module(module->path);
 	struct frame_info *frame;
 	const char *symbol = NULL;
@@ -350,7 +348,38 @@ static void add_address(struct frames *frames, const struct session_module *modu
 	frame->function = symbol ? demangle(symbol) : strdup("?");
 }
 
-/* ---- stacks, each resolved once ---- */
+/* ---- addresses and stacks, each resolved once ---- */
+
+static struct frames *known;
+static size_t knowns;
+static struct map by_address;
+
+static void add_address(struct frames *frames, const struct session_module *module,
+			uint64_t address)
+{
+	uint64_t offset = address - module->bias;
+	const struct opened *opened = open_module(module->path);
+	/* Of modules without anything to say, addresses may be equal: these are not worth it. */
+	size_t at = opened->module
+			    ? map_get_or_put(&by_address, opened->start + offset + 1, knowns)
+			    : knowns;
+	const struct frames *found;
+
+	if (!opened->module) {
+		look_up(frames, module, offset);
+		return;
+	}
+	if (at == knowns) {
+		known = realloc(known, (knowns + 1) * sizeof(*known));
+		if (!known)
+			abort();
+		known[knowns] = (struct frames){ 0 };
+		look_up(&known[knowns++], module, offset);
+	}
+	found = &known[at];
+	for (unsigned i = 0; i < found->count; i++)
+		*add_frame(frames, module->path, offset) = found->list[i];
+}
 
 static struct site *cache;
 static size_t cached, cache_room;
