@@ -40,6 +40,7 @@ enum binary_kind {
 	BINARY_FLUSH,
 	BINARY_FENCE,
 	BINARY_PAUSE,   /* it waits for another thread */
+	BINARY_NAMED,   /* --acquire, --release: a function is called or returns */
 	BINARY_START,   /* a region starts: races.h */
 	BINARY_REQUEST, /* to Valgrind, about PM */
 	BINARY_SYSCALL, /* not through the C library */
@@ -144,6 +145,7 @@ struct binary_text {
 
 /* Whose code it is. */
 struct binary_object {
+	const char *path; /* empty for the program */
 	uintptr_t bias;
 	const uint8_t *id; /* build-id */
 	unsigned id_size;
@@ -185,6 +187,9 @@ typedef const char *binary_name_function(const void *context, uintptr_t slot);
 /* Adds sites where regions of accesses to PM may start. */
 HIDDEN void binary_find_starts(struct binary_text *text, binary_name_function *name_of,
 			       const void *context);
+
+/* Adds sites for functions that the user has named. */
+HIDDEN void binary_find_named(struct binary_text *text, uintptr_t bias, const char *path);
 
 /* ---- emit.c ---- */
 

@@ -385,6 +385,15 @@ static void tell_races(struct binary_registers *r, const struct binary_site *sit
 			races_flush((void *)start, 1, site->descriptor, site->address);
 		return;
 	}
+	if (site->kind == BINARY_NAMED) { /* whichever lock it is */
+		static const char any;
+
+		if (site->known & RACES_ACQUIRE)
+			races_acquire(&any);
+		else
+			races_release(&any, true, site->address);
+		return;
+	}
 	if (site->kind == BINARY_START) {
 		start = address_of(r, &site->operand[0]);
 		if (in_window((void *)start))

@@ -149,6 +149,19 @@ static void understand(const struct file *file, const struct binary_object *obje
 	binary_plan_save(object, text, first, binary_counts.unknown - unknown);
 }
 
+/* As the command knows it. */
+static const char *path_of_object(const struct binary_object *object)
+{
+	static char path[SESSION_PATH];
+	ssize_t length;
+
+	if (*object->path)
+		return object->path;
+	length = REAL(readlink)("/proc/self/exe", path, sizeof(path) - 1);
+	path[length > 0 ? length : 0] = 0;
+	return path;
+}
+
 struct relocated {
 	const struct file *file;
 	uintptr_t bias;
@@ -206,6 +219,8 @@ static void patch_section(const struct file *file, const struct binary_object *o
 		understand(file, object, &text);
 		for (uint32_t i = first; runtime_races && i < binary_site_count; i++)
 			binary_sites[i].known = learn_known(binary_sites[i].address);
+		if (runtime_races && runtime_session->races.functions)
+			binary_find_named(&text, object->bias, path_of_object(object));
 		if (runtime_races && !runtime_session->races.discovers &&
 		    !runtime_session->races.settings.minimal)
 			binary_find_starts(&text, name_of_slot,
@@ -244,7 +259,7 @@ typedef void section_function(const struct file *, const struct binary_object *,
 
 static void for_each_section(const char *path, uintptr_t bias, section_function *what)
 {
-	struct binary_object object = { .bias = bias };
+	struct binary_object object = { .bias = bias, .path = path };
 	const ElfW(Ehdr) * header;
 	struct file file;
 	unsigned count;

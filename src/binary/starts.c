@@ -3,6 +3,7 @@
  * Regions that start before their accesses: for each instruction that is known to touch PM, flow.c
  * says where in its function the address is certain already. There, another question is asked.
  */
+#include <stdio.h>
 #include <string.h>
 #include <unwind.h>
 
@@ -140,6 +141,9 @@ static bool instruction_acquires(const struct search *search, uint32_t number)
 	const struct binary_site *site =
 		instruction->site == BINARY_NO_SITE ? NULL : &binary_sites[instruction->site];
 
+	for (uint32_t s = instruction->start; s != BINARY_NO_SITE; s = binary_sites[s].next)
+		if (binary_sites[s].kind == BINARY_NAMED && binary_sites[s].known & RACES_ACQUIRE)
+			return true;
 	return instruction->bad || (site && (site->locked || site->kind == BINARY_SYSCALL ||
 					     site->known & RACES_ACQUIRE));
 }
@@ -400,6 +404,40 @@ static void add_start(struct body *b, uint32_t access, const struct flow_start *
 	at->start = binary_site_count++;
 }
 
+/* For people: [rax + 8 * rcx + 0x10]. */
+static void write_expression(const struct flow_expression *e, char *text, size_t size)
+{
+	static const char *const names[] = { "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
+					     "r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15" };
+	int n = 0;
+
+	if (e->in_stack)
+		n = snprintf(text, size, "[[%s%+d]", names[e->base & 15], e->slot);
+	else
+		n = snprintf(text, size, "[%s", e->base == FLOW_NONE ? "0" : names[e->base & 15]);
+	if (e->index != FLOW_NONE)
+		n += snprintf(text + n, size - (size_t)n, " + %u * %s", e->scale,
+			      names[e->index & 15]);
+	snprintf(text + n, size - (size_t)n, "%+d]", e->displacement);
+}
+
+static void dump(const struct body *b, uint32_t access, const struct flow_start *start)
+{
+	struct session_races *races = &runtime_session->races;
+	const struct binary_text *text = b->search.text;
+	const struct binary_instruction *to = &text->list[b->function.first + access],
+					*from = &text->list[b->function.first + start->node];
+	struct races_region *region;
+
+	if (!races->settings.dumps || races->dumped == RACES_REGIONS)
+		return;
+	region = &races->region[races->dumped++];
+	region->start = stack_of_function((void *)(text->start + from->offset));
+	region->access = stack_of_function((void *)(text->start + to->offset));
+	region->stores = binary_sites[to->site].operand[0].actions & BINARY_STORES;
+	write_expression(&start->expression, region->expression, sizeof(region->expression));
+}
+
 static bool is_followed_back(const struct binary_site *site)
 {
 	return site->kind == BINARY_ACCESS && site->operands == 1 && !site->locked &&
@@ -426,9 +464,11 @@ static void find_starts(struct body *b)
 					      .scale = o->scale ? o->scale : 1,
 					      .displacement = o->displacement };
 		count = flow_find(&b->flow, i, &e, b->place, start, STARTS);
-		for (uint32_t k = 0; k < count; k++)
+		for (uint32_t k = 0; k < count; k++) {
+			dump(b, i, &start[k]);
 			if (start[k].node != i)
 				add_start(b, i, &start[k]);
+		}
 	}
 }
 
@@ -477,4 +517,51 @@ void binary_find_starts(struct binary_text *text, binary_name_function *name_of,
 	binary_release(b.place, FUNCTION_MAX * sizeof(*b.place));
 	binary_release(b.flow.node, FUNCTION_MAX * sizeof(*b.flow.node));
 	binary_release(b.flow.more, FUNCTION_MAX * sizeof(*b.flow.more));
+}
+
+/* ---- functions that the user has named ---- */
+
+static void add_named(struct binary_instruction *at, const struct binary_text *text, bool acquires)
+{
+	struct binary_site *site = &binary_sites[binary_site_count];
+
+	if (binary_site_count == BINARY_SITES_MAX || at->bad)
+		return;
+	*site = (struct binary_site){
+		.address = text->start + at->offset,
+		.length = at->length,
+		.kind = BINARY_NAMED,
+		.bit = BINARY_NO_REGISTER,
+		.source = BINARY_NO_REGISTER,
+		.known = acquires ? RACES_ACQUIRE : RACES_RELEASE,
+		.next = at->start,
+	};
+	at->start = binary_site_count++;
+}
+
+/* What releases does so when it is called; what acquires has done so when it returns. */
+static void add_function(struct binary_text *text, uint64_t start, uint64_t size, bool acquires)
+{
+	if (start >= text->size || size > text->size - start || !text->at[start])
+		return;
+	if (!acquires) {
+		add_named(&text->list[text->at[start] - 1], text, false);
+		return;
+	}
+	for (uint32_t i = text->at[start] - 1;
+	     i < text->count && text->list[i].offset < start + size; i++)
+		if (text->list[i].leaves && text->list[i].ends)
+			add_named(&text->list[i], text, true);
+}
+
+void binary_find_named(struct binary_text *text, uintptr_t bias, const char *path)
+{
+	const struct session_races *races = &runtime_session->races;
+
+	for (uint32_t i = 0; i < races->functions; i++) {
+		const struct races_function *f = &races->function[i];
+
+		if (strcmp(f->path, path) == 0)
+			add_function(text, bias + f->start - text->start, f->size, f->acquires);
+	}
 }

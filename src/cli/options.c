@@ -264,6 +264,7 @@ static const char *set_command(char ***command, const char *value)
 
 static const char *set_recover(struct options *options, const char *value)
 {
+	options->recover_text = value;
 	return set_command(&options->recover, value);
 }
 
@@ -475,6 +476,30 @@ static const char *set_flush_on_read(struct options *options, const char *value)
 	return NULL;
 }
 
+static const char *set_acquire(struct options *options, const char *value)
+{
+	return add_file(value, options->acquire, &options->acquires);
+}
+
+static const char *set_release(struct options *options, const char *value)
+{
+	return add_file(value, options->release, &options->releases);
+}
+
+static const char *set_dump_regions(struct options *options, const char *value)
+{
+	options->dump_regions = value ? value : "-";
+	options->races.dumps = true;
+	return NULL;
+}
+
+static const char *set_check_recovery(struct options *options, const char *value)
+{
+	(void)value;
+	options->check_recovery = true;
+	return NULL;
+}
+
 static const char *set_no_memo(struct options *options, const char *value)
 {
 	(void)value;
@@ -534,7 +559,8 @@ static const struct option {
 	{ "--junit", "FILE", set_junit, "the same as JUnit XML, one test case a cause", ALL },
 	{ "--trace", "FILE", set_trace, "write every event on PM, as text", ALL },
 	{ "--recover", "CMD", set_recover,
-	  "what to run after a crash; otherwise the program, with the same arguments", CRASH },
+	  "what to run after a crash; otherwise the program, with the same arguments",
+	  CRASH | THREADS },
 	{ "--checker", "CMD", set_checker,
 	  "run this on the image that a crash leaves, instead of a recovery: status 0 says that it is "
 	  "consistent",
@@ -605,6 +631,16 @@ static const struct option {
 	  THREADS },
 	{ "--flush-on-read", NULL, set_flush_on_read,
 	  "threads write back what others have stored before they rely on it: that is good, too",
+	  THREADS },
+	{ "--acquire", "NAME", set_acquire,
+	  "a function of the program that takes a lock of its own kind; with wildcards, as C++ names "
+	  "read; may be repeated",
+	  THREADS },
+	{ "--release", "NAME", set_release, "the same for one that gives it back", THREADS },
+	{ "--dump-regions", "[=FILE]", set_dump_regions,
+	  "write where regions start; as a graph if FILE ends in .dot", THREADS },
+	{ "--check-recovery", NULL, set_check_recovery,
+	  "run perdure check, too, and mark races whose store recoveries do without (--recover)",
 	  THREADS },
 	{ "--no-memo", NULL, set_no_memo,
 	  "run every recovery, also those that are known to do the same as an earlier one", CRASH },

@@ -39,6 +39,7 @@ struct options {
 
 	/* check */
 	char **recover, **checker;
+	const char *recover_text; /* as it was given */
 	const char *drive, *drive_recover;
 	long jobs, max_crash_points; /* 0: as many as there are cores, all */
 	struct schedules schedules;
@@ -56,6 +57,8 @@ struct options {
 	struct races_settings races;
 	long runs; /* 0: one */
 	bool check_recovery;
+	const char *acquire[OPTIONS_FILES], *release[OPTIONS_FILES];
+	unsigned acquires, releases;
 	const char *dump_regions; /* a file, "-" for standard output; null: none */
 };
 

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* perdure threads: threads that act on what others have not yet persisted. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli/analysis.h"
 #include "cli/commands.h"
+#include "cli/repairs.h"
 #include "drive/listener.h"
 #include "drive/rerun.h"
+#include "report/functions.h"
+#include "report/regions.h"
 
 static void print_threads_help(void)
 {
@@ -31,6 +35,25 @@ static void set_up(struct session *session, const struct options *options)
 	if (!races->settings.sample)
 		races->settings.sample = 1;
 	session->options.enabled &= 1u << KIND_THREAD_RACE;
+}
+
+/* Functions that the user names; those that are nowhere are a mistake. */
+static void find_functions(struct session *session, const struct options *options)
+{
+	struct session_races *races = &session->races;
+	char *program = target_find_program(options->command[0]);
+
+	for (unsigned i = 0; program && i < options->acquires + options->releases; i++) {
+		bool acquires = i < options->acquires;
+		const char *name = acquires ? options->acquire[i]
+					    : options->release[i - options->acquires];
+		uint32_t before = races->functions;
+
+		functions_find(program, name, acquires, races);
+		if (races->functions == before)
+			fprintf(stderr, "perdure: there is no function %s in %s\n", name, program);
+	}
+	free(program);
 }
 
 static bool run_all(struct rerun *rerun, long runs, struct target_end *end)
@@ -81,6 +104,7 @@ int command_threads(char **words)
 		listener_finish(session, options.max_time);
 		return EXIT_CANNOT_WORK;
 	}
+	find_functions(session, &options);
 	done = run_all(&rerun, options.runs ? options.runs : 1, &end);
 	rerun_finish(&rerun);
 	if (!done) {
@@ -91,6 +115,10 @@ int command_threads(char **words)
 	result.exit_status = end.exit_status;
 	result.signal = end.signal;
 	result.races = &session->races;
+	if (options.dump_regions && !regions_write(session, options.dump_regions))
+		return EXIT_CANNOT_WORK;
+	if (options.check_recovery)
+		result.missed = repairs_find(&options);
 	result.seconds = target_now() - started;
 	return analysis_finish(&options, session, fd, &result, end.budget, getpid());
 }

@@ -238,6 +238,24 @@ static void set_benign_apart(struct result *result)
 	result->findings = kept;
 }
 
+/* --check-recovery: a store that no recovery misses, whenever it is lost. */
+static void mark_repaired(struct result *result)
+{
+	for (size_t i = 0; i < result->findings; i++) {
+		struct finding *f = &result->finding[i];
+		const struct frame_info *store = f->sites > 1 ? site_shown(&f->site[1]) : NULL;
+		char place[SESSION_PATH + 32];
+
+		if (f->kind != KIND_THREAD_RACE || !store || !store->file)
+			continue;
+		snprintf(place, sizeof(place), "%s:%u", store->file, store->line);
+		f->repaired = true;
+		for (char **missed = result->missed; *missed; missed++)
+			f->repaired &= strcmp(*missed, place) != 0;
+		f->weak |= f->repaired;
+	}
+}
+
 void result_collect(struct result *result, struct session *session)
 {
 	const struct raw_table *raw = &session->raw;
@@ -259,6 +277,8 @@ void result_collect(struct result *result, struct session *session)
 		else
 			result->findings++;
 	}
+	if (result->missed)
+		mark_repaired(result);
 	set_benign_apart(result);
 	map_free(&known);
 	result_identify(result);

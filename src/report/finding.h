@@ -64,6 +64,7 @@ struct finding {
 	bool suppressed;    /* a --suppress file describes it */
 	bool known;         /* its cause is in the --baseline */
 	uint32_t race;      /* thread-race: enum races_trait */
+	bool repaired;      /* … and recoveries do without its store */
 	bool weak;          /* says less than others of its kind: ranks behind them */
 	const struct check_witness *witness; /* the crash that showed it; null: none was needed */
 	struct site crash;                   /* where the program was then */
@@ -110,6 +111,7 @@ struct result {
 	uint32_t sites, patched, redirected; /* of code that was not built with perdure-cc */
 	uint64_t session_bytes;              /* memory that the analysis itself took */
 	double seconds;
+	char **missed; /* "file:line" of what recoveries miss, null at the end; null: not known */
 	const struct session_races *races; /* null: threads were not watched */
 	const struct check *check;         /* null: there were no crashes */
 };

@@ -152,8 +152,9 @@ static json_t *race_json(const struct finding *f)
 	for (unsigned i = 0; i < sizeof(effects) / sizeof(*effects); i++)
 		if (f->race & effects[i].trait)
 			json_array_append_new(list, json_string(effects[i].name));
-	return json_pack("{s:o, s:b, s:o}", "detectors", detectors, "synchronised",
-			 !(f->race & RACES_UNSYNCHRONISED), "effects", list);
+	return json_pack("{s:o, s:b, s:o, s:b}", "detectors", detectors, "synchronised",
+			 !(f->race & RACES_UNSYNCHRONISED), "effects", list, "repaired",
+			 f->repaired);
 }
 
 static json_t *finding_json(const struct finding *f, const struct check *check)

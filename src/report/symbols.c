@@ -61,7 +61,7 @@ Dwfl_Module *symbols_module(const char *path)
 
 /* ---- names ---- */
 
-static char *demangle(const char *name)
+char *symbols_demangle(const char *name)
 {
 	static char *(*function)(const char *, char *, size_t *, int *);
 	static bool tried;
@@ -125,7 +125,7 @@ static char *function_name(Dwarf_Die *die)
 
 	if (!linkage)
 		return strdup(name ? name : "?");
-	text = demangle(linkage);
+	text = symbols_demangle(linkage);
 	cut_parameters(text);
 	return text;
 }
@@ -345,7 +345,7 @@ static void look_up(struct frames *frames, const struct session_module *module, 
 	if (opened->module)
 		symbol = dwfl_module_addrinfo(opened->module, opened->start + offset, &inside,
 					      &information, NULL, NULL, NULL);
-	frame->function = symbol ? demangle(symbol) : strdup("?");
+	frame->function = symbol ? symbols_demangle(symbol) : strdup("?");
 }
 
 /* ---- addresses and stacks, each resolved once ---- */

@@ -19,4 +19,7 @@ Dwfl_Module *symbols_module(const char *path);
 /* The unit of an address in an object, and the address as its debug information has it. */
 bool symbols_unit(const char *path, uint64_t offset, Dwarf_Die *unit, Dwarf_Addr *address);
 
+/* As the source has it; allocated. */
+char *symbols_demangle(const char *name);
+
 #endif

@@ -88,6 +88,8 @@ static void print_stack(FILE *out, const struct site *site)
 
 static void print_object(FILE *out, const struct finding *f)
 {
+	if (f->repaired)
+		fprintf(out, "  no recovery misses this store (--check-recovery)\n");
 	if (!f->map)
 		return;
 	fprintf(out, "  in PM: %s at offset 0x%lx", f->map, f->offset);

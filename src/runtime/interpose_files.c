@@ -364,6 +364,8 @@ PUBLIC ssize_t write(int fd, const void *bytes, size_t size)
 {
 	ssize_t result;
 
+	if (runtime_races)
+		races_output();
 	event_load(bytes, size, FRAME);
 	if (runtime_recovers)
 		world_make_own(fd);

@@ -21,6 +21,7 @@
 
 #include "model/spin.h"
 #include "fibers/fibers.h"
+#include "races/races.h"
 #include "runtime/execution.h"
 
 /* A function that fills [buffer, buffer + length) where `length` may use `result`. */
@@ -50,11 +51,19 @@
 #define AWAITS(...) FILLS_LATER(fiber_await(fd, POLLIN), __VA_ARGS__)
 #define STREAMS(...) FILLS_LATER((fiber_await_stream(f), true), __VA_ARGS__)
 
+/* What a thread knows leaves the process. */
+static void tell_others(void)
+{
+	if (runtime_races)
+		races_output();
+}
+
 /* A function that reads [buffer, buffer + length) before it does its work. */
 #define READS(type, name, parameters, call, buffer, length)                                        \
 	PUBLIC type name parameters                                                                \
 	{                                                                                          \
 		event_load(buffer, length, FRAME);                                                 \
+		tell_others();                                                                     \
 		return REAL(name) call;                                                            \
 	}
 
@@ -102,6 +111,7 @@ PUBLIC int fputs(const char *restrict text, FILE *restrict file)
 {
 	if (in_window(text))
 		event_load_string(text, SIZE_MAX, FRAME);
+	tell_others();
 	return REAL(fputs)(text, file);
 }
 
@@ -109,6 +119,7 @@ PUBLIC int puts(const char *text)
 {
 	if (in_window(text))
 		event_load_string(text, SIZE_MAX, FRAME);
+	tell_others();
 	return REAL(puts)(text);
 }
 
@@ -129,6 +140,7 @@ static void loaded_vector(const struct iovec *vector, int count, const struct fr
 {
 	for (int i = 0; i < count; i++)
 		event_load(vector[i].iov_base, vector[i].iov_len, frame);
+	tell_others();
 }
 
 PUBLIC ssize_t readv(int fd, const struct iovec *vector, int count)

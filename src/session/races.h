@@ -9,7 +9,6 @@
 enum {
 	RACES_LEARNED = 1 << 18,
 	RACES_FILES = 64,
-	RACES_NAMES = 64,
 	RACES_PATH = 512,
 };
 
@@ -35,7 +34,24 @@ struct races_file {
 	bool existed;
 };
 
+/* --dump-regions: where a region starts, and the access that it is about; as stacks. */
+enum { RACES_REGIONS = 1 << 16, RACES_EXPRESSION = 48 };
+struct races_region {
+	uint32_t start, access;
+	bool stores;
+	char expression[RACES_EXPRESSION];
+};
+
+/* --acquire, --release: a function by its place in an object. */
+enum { RACES_FUNCTIONS = 256 };
+struct races_function {
+	char path[RACES_PATH];
+	uint64_t start, size; /* offsets in the file's address space */
+	bool acquires;        /* when it returns; otherwise it releases when it is called */
+};
+
 struct races_settings {
+	bool dumps; /* --dump-regions */
 	bool minimal; /* --minimal-regions */
 	bool helpers; /* --flush-on-read */
 	uint8_t detectors;
@@ -57,6 +73,10 @@ struct session_races {
 	uint64_t regions; /* opened, of all runs */
 	uint64_t lost;    /* not followed: too many at once */
 	uint32_t found;   /* races so far: whether a delay was of use */
+	uint32_t dumped;
+	struct races_region region[RACES_REGIONS];
+	uint32_t functions;
+	struct races_function function[RACES_FUNCTIONS];
 	uint32_t learned; /* entries */
 	struct races_instruction instruction[RACES_LEARNED];
 };
