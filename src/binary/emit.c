@@ -363,7 +363,8 @@ static bool ask_cheaply(struct body *body, unsigned i, const struct binary_site 
 /* Where threads may talk to each other, it does not matter whether that is in PM. */
 static bool always_hits(const struct binary_site *site)
 {
-	if (site->kind == BINARY_FENCE || site->kind == BINARY_NAMED || site->kind >= BINARY_REQUEST)
+	if (site->kind == BINARY_FENCE || site->kind == BINARY_NAMED ||
+	    site->kind >= BINARY_REQUEST)
 		return true;
 	if (!runtime_races || site->kind >= BINARY_FLUSH)
 		return false; /* BINARY_START, too */

@@ -407,8 +407,10 @@ static void add_start(struct body *b, uint32_t access, const struct flow_start *
 /* For people: [rax + 8 * rcx + 0x10]. */
 static void write_expression(const struct flow_expression *e, char *text, size_t size)
 {
-	static const char *const names[] = { "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
-					     "r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15" };
+	static const char *const names[] = {
+		"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
+		"r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15"
+	};
 	int n = 0;
 
 	if (e->in_stack)

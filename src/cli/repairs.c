@@ -50,6 +50,8 @@ static bool run_check(const struct options *options, const char *output)
 	if (pid == 0) {
 		if (!freopen("/dev/null", "w", stdout))
 			_exit(126);
+		unsetenv("PERDURE_SESSION"); /* it is no part of this one */
+		unsetenv("LD_PRELOAD");
 		execv("/proc/self/exe", words_of(options, output));
 		_exit(127);
 	}
@@ -65,14 +67,15 @@ static char **places_in(const json_t *report)
 	json_t *finding, *site;
 
 	json_array_foreach(json_object_get(report, "findings"), i, finding)
-		json_array_foreach(json_object_get(finding, "sites"), k, site) {
-			const char *file = json_string_value(json_object_get(site, "file"));
-			long line = json_integer_value(json_object_get(site, "line"));
+		json_array_foreach(json_object_get(finding, "sites"), k, site)
+	{
+		const char *file = json_string_value(json_object_get(site, "file"));
+		long line = json_integer_value(json_object_get(site, "line"));
 
-			list = realloc(list, (count + 2) * sizeof(*list));
-			if (!list || asprintf(&list[count++], "%s:%ld", file ? file : "?", line) < 0)
-				abort();
-		}
+		list = realloc(list, (count + 2) * sizeof(*list));
+		if (!list || asprintf(&list[count++], "%s:%ld", file ? file : "?", line) < 0)
+			abort();
+	}
 	if (!list)
 		list = calloc(1, sizeof(*list));
 	list[count] = NULL;

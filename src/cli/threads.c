@@ -45,8 +45,8 @@ static void find_functions(struct session *session, const struct options *option
 
 	for (unsigned i = 0; program && i < options->acquires + options->releases; i++) {
 		bool acquires = i < options->acquires;
-		const char *name = acquires ? options->acquire[i]
-					    : options->release[i - options->acquires];
+		const char *name =
+			acquires ? options->acquire[i] : options->release[i - options->acquires];
 		uint32_t before = races->functions;
 
 		functions_find(program, name, acquires, races);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "races/races.h"
+#include "runtime/hooks.h"
 
 enum { LINE = 64 };
 
@@ -33,6 +34,24 @@ static struct racer *enter(void)
 	if (self)
 		self->thread = thread->lines.id;
 	return self;
+}
+
+/* For --trace: as if they were all that there is. */
+static void note(enum perdure_event_kind kind, uint32_t detail, const void *p, uint64_t size,
+		 uint32_t stack)
+{
+	if (!runtime_session->races.discovers)
+		tell(runtime_thread.shared, kind, detail, p, size, stack);
+}
+
+static void open_region(struct racer *self, unsigned actions, const void *p, uint64_t size,
+			uint32_t flags, uint32_t stack, bool happens)
+{
+	if (happens && actions & RACES_LOADS)
+		note(PERDURE_EVENT_LOAD, 0, p, size, stack);
+	if (happens && actions & RACES_STORES)
+		note(PERDURE_EVENT_STORE, flags & PERDURE_NONTEMPORAL, p, size, stack);
+	regions_access(self, actions, (uintptr_t)p, size, flags, stack, happens);
 }
 
 /* ---- giving way ---- */
@@ -84,8 +103,7 @@ static void access_known(struct racer *self, unsigned actions, const void *p, ui
 			regions_effect(self, RACES_FED_STORE);
 		}
 		if (regions_is_sampled(self)) {
-			regions_access(self, actions, (uintptr_t)p, size, flags,
-				       stack_capture(frame), true);
+			open_region(self, actions, p, size, flags, stack_capture(frame), true);
 			if (actions == RACES_LOADS)
 				regions_note_seen(self, (uintptr_t)p, size, frame->return_address);
 		}
@@ -132,8 +150,8 @@ void races_open(unsigned actions, const void *p, uint64_t size, uintptr_t access
 	if (!self)
 		return;
 	if (!sync_is_lock(p) && regions_is_sampled(self))
-		regions_access(self, actions, (uintptr_t)p, size, 0,
-			       stack_with_first(stack_capture(frame), access), false);
+		open_region(self, actions, p, size, 0,
+			    stack_with_first(stack_capture(frame), access), false);
 	if (actions == RACES_LOADS)
 		regions_note_seen(self, (uintptr_t)p, size, access);
 	thread_leave();
@@ -177,6 +195,8 @@ static uint64_t value_at(const void *p, uint64_t size)
 
 static void complete_pending(struct racer *self)
 {
+	if (self->pendings)
+		note(PERDURE_EVENT_FENCE, PERDURE_SFENCE, NULL, 0, 0);
 	while (self->pendings)
 		regions_complete(self, self->pending[--self->pendings]);
 }
@@ -213,7 +233,7 @@ void races_lock_end(const void *p, uint64_t size, bool stored, uintptr_t pc, uin
 			learn_is(pc, RACES_PM | (sync_is_lock(p) ? RACES_LOCK : 0));
 	} else if (in_window(p) && !(known & RACES_LOCK) && !sync_is_lock(p) &&
 		   regions_is_sampled(self)) {
-		regions_access(self, actions, (uintptr_t)p, size, 0, stack_capture(frame), true);
+		open_region(self, actions, p, size, 0, stack_capture(frame), true);
 	}
 	thread_leave();
 }
@@ -228,8 +248,10 @@ void races_flush(const void *p, uint64_t size, uint32_t kind, uintptr_t pc)
 	if (!self)
 		return;
 	give_way(self, pc, OFTEN);
-	for (; line < end; line += LINE)
+	for (; line < end; line += LINE) {
+		note(PERDURE_EVENT_FLUSH, kind, (void *)line, LINE, 0);
 		regions_flush(self, line, kind == PERDURE_CLFLUSH);
+	}
 	thread_leave();
 }
 

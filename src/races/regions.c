@@ -346,8 +346,8 @@ bool regions_has_seen(uint64_t address, uint32_t size, uintptr_t pc)
 	const struct racer_seen *s = self ? seen_at(self, address, pc) : NULL;
 
 	/* While it is new, a thread takes its time: it might be done before others have started. */
-	if (!s || self->regions < WARM_UP || s->address != address || s->pc != pc || s->size != size ||
-	    s->epoch != self->epoch || s->version != version_of(address))
+	if (!s || self->regions < WARM_UP || s->address != address || s->pc != pc ||
+	    s->size != size || s->epoch != self->epoch || s->version != version_of(address))
 		return false;
 	self->regions++; /* it gets on */
 	return true;

@@ -11,6 +11,7 @@
 
 #include "model/spin.h"
 #include "races/races.h"
+#include "runtime/hooks.h"
 
 enum { WORDS = 1 << 16 };
 
@@ -132,6 +133,8 @@ void sync_acquire(struct racer *me, const void *p)
 	struct object *from = &object[number];
 	bool locked;
 
+	if (!runtime_session->races.discovers)
+		tell(runtime_thread.shared, PERDURE_EVENT_LOCK, 0, p, 0, 0);
 	version = __atomic_load_n(&from->version, __ATOMIC_ACQUIRE);
 	if (me->acquired[number] == version)
 		return;
@@ -147,8 +150,13 @@ void sync_acquire(struct racer *me, const void *p)
 void sync_release(struct racer *me, const void *p)
 {
 	struct object *to = &object[hash(p) % RACES_OBJECTS];
-	bool locked = spin_lock(&to->lock, thread_owner());
-	uint32_t own = __atomic_fetch_add(&me->epoch, 1, __ATOMIC_SEQ_CST);
+	uint32_t own;
+	bool locked;
+
+	if (!runtime_session->races.discovers)
+		tell(runtime_thread.shared, PERDURE_EVENT_UNLOCK, 0, p, 0, 0);
+	locked = spin_lock(&to->lock, thread_owner());
+	own = __atomic_fetch_add(&me->epoch, 1, __ATOMIC_SEQ_CST);
 
 	for (unsigned i = 0; i < racers_used; i++)
 		if (me->clock[i] > to->clock[i])

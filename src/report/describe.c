@@ -307,6 +307,8 @@ static void describe_torn(struct finding *f, const struct raw_finding *raw,
 
 static void describe_thread_race(struct finding *f, uint32_t traits)
 {
+	const struct frame_info *store = f->sites > 1 ? site_shown(&f->site[1]) : NULL;
+
 	f->race = traits;
 	f->message = format("a thread reads %lu byte%s that another one has stored and not yet "
 			    "persisted%s%s",
@@ -318,6 +320,10 @@ static void describe_thread_race(struct finding *f, uint32_t traits)
 						       : "");
 	f->detail = strdup("stored here");
 	f->weak = !(traits & (RACES_FED_STORE | RACES_LEFT));
+	if (store && store->file && !(traits & RACES_UNSYNCHRONISED))
+		f->fix = format("write the line back and fence after %s:%u, before anything is "
+				"released that the reader waits for",
+				store->file, store->line);
 }
 
 static void describe_custom(struct finding *f, const struct session_custom *custom)

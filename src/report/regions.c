@@ -45,8 +45,8 @@ static void write_region(FILE *out, const struct session *session,
 			start, region->start == region->access ? ", where it is" : "");
 		return;
 	}
-	fprintf(out, "\t\"%s\" [shape=box];\n\t\"%s\" -> \"%s\" [label=\"%s %s\"];\n", access, start,
-		access, what, region->expression);
+	fprintf(out, "\t\"%s\" [shape=box];\n\t\"%s\" -> \"%s\" [label=\"%s %s\"];\n", access,
+		start, access, what, region->expression);
 }
 
 bool regions_write(const struct session *session, const char *path)

@@ -360,9 +360,8 @@ static void add_address(struct frames *frames, const struct session_module *modu
 	uint64_t offset = address - module->bias;
 	const struct opened *opened = open_module(module->path);
 	/* Of modules without anything to say, addresses may be equal: these are not worth it. */
-	size_t at = opened->module
-			    ? map_get_or_put(&by_address, opened->start + offset + 1, knowns)
-			    : knowns;
+	size_t at = opened->module ? map_get_or_put(&by_address, opened->start + offset + 1, knowns)
+				   : knowns;
 	const struct frames *found;
 
 	if (!opened->module) {

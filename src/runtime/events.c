@@ -303,7 +303,8 @@ void event_lock(const void *p, bool taken, const struct frame *frame)
 		causality_acquire(p);
 	else if (causality_on)
 		causality_release(p);
-	if (!runtime_session || !runtime_session->stream.on || !(thread = thread_enter()))
+	if (!runtime_session || runtime_races || !runtime_session->stream.on ||
+	    !(thread = thread_enter()))
 		return;
 	tell(thread, taken ? PERDURE_EVENT_LOCK : PERDURE_EVENT_UNLOCK, 0, p, 0,
 	     stack_capture(frame));

@@ -51,7 +51,7 @@ struct races_function {
 };
 
 struct races_settings {
-	bool dumps; /* --dump-regions */
+	bool dumps;   /* --dump-regions */
 	bool minimal; /* --minimal-regions */
 	bool helpers; /* --flush-on-read */
 	uint8_t detectors;

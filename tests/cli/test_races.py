@@ -28,6 +28,75 @@ def shown(site, source):
     return next((frame["line"] for frame in site["stack"] if frame["file"] and frame["file"].endswith(source.name)), None)
 
 
+class Clocks:
+    """What happens before what, in a trace: for each thread, how much it knows of the others."""
+
+    def __init__(self):
+        self.known, self.objects = {}, {}
+
+    def of(self, thread):
+        return self.known.setdefault(thread, {thread: 1})
+
+    def release(self, thread, thing):
+        own = self.of(thread)
+        known = self.objects.setdefault(thing, {})
+        for other, time in own.items():
+            known[other] = max(known.get(other, 0), time)
+        own[thread] += 1
+
+    def acquire(self, thread, thing):
+        own = self.of(thread)
+        for other, time in self.objects.get(thing, {}).items():
+            if other != thread:
+                own[other] = max(own.get(other, 0), time)
+
+
+def races_by_definition(trace):
+    """Lines of all loads and stores in a trace that are a race by Definition 1: a window from a store to its
+    persist, and a load of another thread that neither comes after the persist nor before the store."""
+    clocks, windows, loads, pairs = Clocks(), {}, {}, set()
+    for line in trace.read_text().splitlines():
+        words, _, place = line.partition(" @ ")
+        words = words.split()
+        thread, kind = words[0], words[1]
+        place = int(place.split()[0].rpartition(":")[2]) if place else None
+        if kind in ("load", "store"):
+            address, size = int(words[2], 16), int(words[3])
+            now = clocks.of(thread)
+            for byte in range(address, address + size):
+                if kind == "load":
+                    for (storer, store), window in windows.get(byte, {}).items():
+                        persisted = window["by"] and now.get(window["by"], 0) >= window["at"]
+                        if storer != thread and not persisted:
+                            pairs.add((place, store))
+                    loads.setdefault(byte, {})[thread, place] = now[thread]
+                else:
+                    for (loader, load), time in loads.get(byte, {}).items():
+                        if loader != thread and now.get(loader, 0) < time:
+                            pairs.add((load, place))
+                    windows.setdefault(byte, {})[thread, place] = {
+                        "by": None, "at": None, "flushed": "nt" in words, "thread": thread}
+        elif kind == "flush":
+            start = int(words[3], 16) & -64
+            for byte in range(start, start + 64):
+                for window in windows.get(byte, {}).values():
+                    if not window["by"]:
+                        window["flushed"] = thread
+                        if words[2] == "clflush":
+                            window["by"], window["at"] = thread, clocks.of(thread)[thread]
+        elif kind == "fence":
+            for byte in windows.values():
+                for window in byte.values():
+                    if not window["by"] and window["flushed"] in (thread, True) and (
+                            window["flushed"] == thread or window["thread"] == thread):
+                        window["by"], window["at"] = thread, clocks.of(thread)[thread]
+        elif kind == "unlock":
+            clocks.release(thread, words[2])
+        elif kind == "lock":
+            clocks.acquire(thread, words[2])
+    return pairs
+
+
 class Races(TestCase):
     def build(self, compiler, source, *flags):
         if source.suffix == ".cc":
@@ -50,6 +119,161 @@ class Races(TestCase):
                     self.assertEqual(self.races(source, "--runs", "3", status=1) - pairs_wanted(source, "perhaps"), wanted)
                     self.build(compiler, source, level, "-DFIXED")
                     self.assertEqual(self.races(source, status=0), set())
+
+    def test_every_race_is_one_by_definition(self):
+        for source in sorted([*RACES.glob("*.c"), *RACES.glob("*.cc")]):
+            with self.subTest(program=source.name):
+                self.build("gcc", source, "-O2", "-DROUNDS=300")
+                found = self.races(source, "--trace", "trace", "--detector", "both", status=None)
+                self.assertLessEqual(found, races_by_definition(self.directory / "trace"))
+
+    def test_detectors(self):
+        # Threads that run one after the other: no regions are open together, but nothing orders them.
+        self.write("apart.c", r"""
+            #include "../programs/pm.h"
+            #include <pthread.h>
+            static long *pm;
+            static volatile int stage; /* not in PM, and nobody waits for it with a lock */
+            static void *store(void *unused)
+            {
+                *pm = 1;
+                PERSIST(pm);
+                sched_yield();
+                return unused;
+            }
+            static void *load(void *unused)
+            {
+                usleep(200000);
+                return (void *)*pm;
+            }
+            int main(int argc, char **argv)
+            {
+                pthread_t a, b;
+                pm = pm_map(argv);
+                pthread_create(&b, NULL, load, NULL);
+                pthread_create(&a, NULL, store, NULL);
+                pthread_join(b, NULL);
+                pthread_join(a, NULL);
+                return 0;
+            }""".replace("../programs", str(PROGRAMS)))
+        self.build("gcc", self.directory / "apart.c", "-O2")
+        for detector, status, names in (("pifr", 0, []), ("hb", 1, ["hb"]), ("both", 1, ["hb"])):
+            with self.subTest(detector=detector):
+                self.races(self.directory / "apart.c", "--detector", detector, status=status)
+                self.assertEqual([n for f in self.load()["findings"] for n in f["race"]["detectors"]], names)
+
+    def test_options(self):
+        source = RACES / "figure1.c"
+        self.build("gcc", source, "-O2")
+        wanted = pairs_wanted(source)
+        self.assertEqual(self.races(source, "--delay", "1", "--decay", "20", "--seed", "3", "--runs", "2", status=1), wanted)
+        self.assertLessEqual(self.races(source, "--sample", "1/4", "--runs", "2", status=1), wanted)
+        self.assertLessEqual(self.races(source, "--minimal-regions", "--runs", "2", status=None), wanted)
+        (self.directory / "pool").unlink()
+        text = self.run_tool("threads", "--quiet", "--pm", "pool", "--dump-regions", "./program", "pool", status=1).stdout
+        self.assertRegex(text, r"(?m)^writer: store at .*figure1.c:\d+\+.* starts at .*figure1.c")
+        self.races(source, "--dump-regions=regions.dot", status=1)
+        self.assertTrue((self.directory / "regions.dot").read_text().startswith("digraph"))
+        for bad in ("--sample=2", "--detector=all", "--runs=0", "--delay=x", "--decay=101"):
+            self.run_tool("threads", bad, "./program", status=2)
+
+    def test_files_and_input(self):
+        """Each run finds the files and the input that the first one found, and only one is heard."""
+        self.write("again.c", r"""
+            #include "pm.h"
+            int main(int argc, char **argv)
+            {
+                char text[16] = "";
+                int fd = open(argv[1], O_RDWR);
+                long *pm = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+                if (open("made.pool", O_RDWR | O_CREAT | O_EXCL, 0600) < 0 || !fgets(text, 16, stdin))
+                    return 7;
+                printf("%ld %s", pm[0]++, text);
+                return 0;
+            }""")
+        self.build("gcc", self.directory / "again.c", "-O2", "-I", PROGRAMS)
+        (self.directory / "a.pool").write_bytes(b"\5" + bytes(4095))
+        result = self.run_tool("threads", "--pm", "*.pool", "--runs", "3", "./program", "a.pool", input="words\n")
+        self.assertEqual(result.stdout, "5 words\n")
+        self.assertEqual((self.directory / "a.pool").read_bytes()[0], 6)
+
+    def test_functions_by_name(self):
+        """A lock that nobody could guess."""
+        self.write("own.c", r"""
+            #include <pthread.h>
+            #include "pm.h"
+            static long *pm;
+            static int turn; /* whose turn it is */
+            __attribute__((noinline, noipa)) void own_take(int who)
+            {
+                while (*(volatile int *)&turn != who)
+                    sched_yield();
+            }
+            __attribute__((noinline, noipa)) void own_give(int who) { *(volatile int *)&turn = !who; }
+            static void *work(void *who)
+            {
+                for (int i = 0; i < 2000; i++) {
+                    own_take(!!who);
+                    *pm += i;
+                    PERSIST(pm);
+                    own_give(!!who);
+                }
+                return who;
+            }
+            int main(int argc, char **argv)
+            {
+                pthread_t thread;
+                pm = pm_map(argv);
+                pthread_create(&thread, NULL, work, &thread);
+                work(NULL);
+                pthread_join(thread, NULL);
+                return 0;
+            }""")
+        self.build("gcc", self.directory / "own.c", "-O2", "-I", PROGRAMS)
+        options = ("--acquire", "own_t*", "--release", "own_give")
+        self.assertEqual(self.races(self.directory / "own.c", *options, "--detector", "both", status=0), set())
+        self.assertIn("no function nothing", self.run_tool("threads", "--pm", "pool", "--acquire", "nothing", "./program",
+                                                           "pool", status=None).stderr)
+
+    def test_what_recovery_repairs(self):
+        """A counter that recovery counts again, and a value that it believes."""
+        self.write("repair.c", r"""
+            #include <pthread.h>
+            #include "pm.h"
+            static struct { _Alignas(64) volatile long value; _Alignas(64) long count; } *pm;
+            static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+            static volatile long sink;
+            static void *work(void *unused)
+            {
+                for (int i = 0; i < 40; i++) {
+                    pthread_mutex_lock(&lock);
+                    sink = pm->value + pm->count;
+                    pm->value = i;
+                    pm->count = i;
+                    pthread_mutex_unlock(&lock);
+                    PERSIST(&pm->value);
+                    PERSIST(&pm->count);
+                }
+                return unused;
+            }
+            int main(int argc, char **argv)
+            {
+                pthread_t thread;
+                pm = pm_map(argv);
+                pm->count = 0; /* whatever it was */
+                PERSIST(&pm->count);
+                sink = pm->value;
+                if (argc > 2)
+                    return 0;
+                pthread_create(&thread, NULL, work, NULL);
+                work(NULL);
+                pthread_join(thread, NULL);
+                return 0;
+            }""")
+        self.build("gcc", self.directory / "repair.c", "-O2", "-I", PROGRAMS)
+        self.races(self.directory / "repair.c", "--check-recovery", "--recover", "./program pool look", status=1)
+        repaired = {(shown(f["sites"][1], self.directory / "repair.c"), f["race"]["repaired"]) for f in self.load()["findings"]}
+        self.assertEqual({r for r in repaired if r[0] in (12, 13)}, {(12, False), (13, True)})
 
 
 if __name__ == "__main__":

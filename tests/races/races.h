@@ -11,7 +11,9 @@
 
 #include "../programs/pm.h"
 
-enum { ROUNDS = 20000 };
+#ifndef ROUNDS
+#define ROUNDS 20000
+#endif
 
 static volatile long sink; /* what was read is used */
 

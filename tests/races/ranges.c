@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Accesses that share some of their bytes, whole lines that are flushed, streaming stores. */
-#include <immintrin.h>
-
 #include "races.h"
 
 static struct {
@@ -26,7 +24,7 @@ static void *writer(void *unused)
 		WHEN_BUGGY(PERSIST(&root->word[0]));
 
 		pthread_spin_lock(&spin);
-		_mm_stream_si64(&root->streamed[0], i); /* store: streamed */
+		__builtin_ia32_movnti64(&root->streamed[0], i); /* store: streamed */
 		root->written[0] = i; /* store: written */
 		CLWB(&root->written[0]);
 		WHEN_FIXED(SFENCE());
