@@ -295,7 +295,7 @@ static void note_counts(const char *name)
 	__atomic_fetch_add(&session->sites, binary_counts.sites + binary_counts.unknown,
 			   __ATOMIC_RELAXED);
 	__atomic_fetch_add(&session->sites_patched, binary_counts.patched, __ATOMIC_RELAXED);
-	if (lost && strlen(name) < 200) {
+	if (lost && strlen(name) < 200 && !session->races.discovers) {
 		snprintf(text, sizeof(text),
 			 "%s: %u of %u instructions that may touch PM could not be followed",
 			 *name ? name : "the program", lost,

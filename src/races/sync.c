@@ -103,8 +103,6 @@ void racer_end(void)
 
 	if (!gone)
 		return;
-	__atomic_fetch_add(&runtime_session->races.regions, gone->regions, __ATOMIC_RELAXED);
-	gone->regions = 0;
 	__atomic_fetch_add(&gone->epoch, 1, __ATOMIC_SEQ_CST);
 	self = NULL;
 	__atomic_store_n(&used[gone - racers], 0, __ATOMIC_RELEASE);

@@ -325,6 +325,11 @@ static void print_summary(FILE *out, const struct result *result, const struct s
 			fprintf(out, "%s%u %s", separator, causes[kind], kind_info(kind)->name);
 			separator = ", ";
 		}
+	if (result->races) {
+		fprintf(out, " (%lu regions of %u threads)\n", result->races->regions,
+			result->threads);
+		return;
+	}
 	fprintf(out, " (%lu store%s, %lu flush%s, %lu fence%s seen)\n", result->stores,
 		result->stores == 1 ? "" : "s", result->flushes, result->flushes == 1 ? "" : "es",
 		result->fences, result->fences == 1 ? "" : "s");
