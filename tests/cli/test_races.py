@@ -2,7 +2,6 @@
 """perdure threads: programs whose threads act on what others have not persisted, and their fixed twins."""
 
 import os
-import pathlib
 import re
 import subprocess
 import unittest
@@ -126,6 +125,14 @@ class Races(TestCase):
                 self.build("gcc", source, "-O2", "-DROUNDS=300")
                 found = self.races(source, "--trace", "trace", "--detector", "both", status=None)
                 self.assertLessEqual(found, races_by_definition(self.directory / "trace"))
+
+    def test_figure_1_every_time(self):
+        source = RACES / "figure1.c"
+        for level in ("-O0", "-O2"):
+            for flags, status in ((("-DFIXED",), 0), ((), 1)):
+                self.build("gcc", source, level, "-DROUNDS=1000", *flags)
+                for _ in range(int(os.environ.get("PERDURE_RACES_RUNS", "3"))):
+                    self.assertEqual(self.races(source, status=status), pairs_wanted(source) if status else set())
 
     def test_detectors(self):
         # Threads that run one after the other: no regions are open together, but nothing orders them.
