@@ -64,24 +64,27 @@ enum { OFTEN = 64, SOMETIMES = 8 };
 
 static void give_way(struct racer *self, uintptr_t pc, unsigned most)
 {
-	enum { PLACES = 1 << 12, IN_VAIN = 4, ENOUGH = 8, LONGEST = 100000 /* ns */ };
-	static uint8_t times[PLACES];
-	uint8_t *here = &times[pc * 0x9e3779b97f4a7c15ull >> 52];
+	enum { PLACES = 1 << 12, IN_VAIN = 6, ENOUGH = 8, SHORTEST = 100000 /* ns */ };
+	static uint8_t times[PLACES], in_vain[PLACES];
+	unsigned place = pc * 0x9e3779b97f4a7c15ull >> 52;
 	struct timespec start, now;
 	uint64_t before;
+	long longest;
 
-	if (!self->regions || *here >= most || runtime_session->races.discovers)
+	if (!self->regions || times[place] >= most || in_vain[place] >= IN_VAIN ||
+	    runtime_session->races.discovers)
 		return;
-	*here += IN_VAIN;
+	times[place]++;
+	/* Others may wait for a processor: then it takes longer. */
+	longest = (long)SHORTEST << in_vain[place];
 	before = sync_progress(self);
 	syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &start);
 	do {
 		syscall(SYS_sched_yield);
 		syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
 	} while (sync_progress(self) - before < ENOUGH &&
-		 (now.tv_sec - start.tv_sec) * 1000000000l + now.tv_nsec - start.tv_nsec < LONGEST);
-	if (sync_progress(self) != before)
-		*here -= IN_VAIN - 1;
+		 (now.tv_sec - start.tv_sec) * 1000000000l + now.tv_nsec - start.tv_nsec < longest);
+	in_vain[place] += sync_progress(self) == before;
 }
 
 /* ---- accesses ---- */
