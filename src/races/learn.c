@@ -5,10 +5,7 @@
  * and nothing orders the two, is: lock-free code publishes so. The word of a lock that is freed by
  * a plain store is, too.
  */
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
+#include "binary/binary.h"
 #include "races/races.h"
 
 enum { WORDS = 1 << 19, CACHED = 1 << 12, WORD = 8 };
@@ -24,10 +21,8 @@ static struct word *word;
 
 void learn_start(void)
 {
-	word = (void *)syscall(SYS_mmap, NULL, WORDS * sizeof(*word), PROT_READ | PROT_WRITE,
-			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0L);
-	if (word == MAP_FAILED)
-		runtime_races = false;
+	word = binary_room(WORDS * sizeof(*word));
+	runtime_races &= word != NULL;
 }
 
 /* ---- the table of instructions ---- */

@@ -5,10 +5,7 @@
  * knowledge on: locks, threads, words that are accessed atomically. Several may share one entry
  * of the table: then more is ordered than in truth, and less is reported.
  */
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
+#include "binary/binary.h"
 #include "model/spin.h"
 #include "races/races.h"
 #include "runtime/hooks.h"
@@ -40,19 +37,11 @@ static uint32_t used[RACERS];
 static uint32_t racers_used; /* entries from here on were never used */
 static __thread struct racer *self __attribute__((tls_model("initial-exec")));
 
-static void *room(size_t size)
-{
-	void *memory = (void *)syscall(SYS_mmap, NULL, size, PROT_READ | PROT_WRITE,
-				       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0L);
-
-	return memory == MAP_FAILED ? NULL : memory;
-}
-
 void sync_start(void)
 {
-	racers = room(RACERS * sizeof(*racers));
-	object = room(RACES_OBJECTS * sizeof(*object));
-	word = room(WORDS * sizeof(*word));
+	racers = binary_room(RACERS * sizeof(*racers));
+	object = binary_room(RACES_OBJECTS * sizeof(*object));
+	word = binary_room(WORDS * sizeof(*word));
 	if (!racers || !object || !word)
 		runtime_races = false;
 }

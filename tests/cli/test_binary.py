@@ -46,6 +46,23 @@ class Binary(TestCase):
                     patched = re.search(rb"(\d+) of \d+ instructions", ran.stderr)
                     self.assertEqual(bool(patched and int(patched[1])), bool(options), ran.stderr)
 
+    def test_all_of_pmdk_is_patched(self):
+        self.write("pool.c", r"""
+            #include <libpmemobj.h>
+            int main(int argc, char **argv)
+            {
+                PMEMobjpool *pool = pmemobj_create(argv[1], "test", PMEMOBJ_MIN_POOL, 0600);
+                PMEMoid root = pmemobj_root(pool, 64);
+                pmemobj_memset_persist(pool, pmemobj_direct(root), argc, 64);
+                pmemobj_close(pool);
+                return 0;
+            }""")
+        self.build("gcc", "pool.c", "pool", "-lpmemobj")
+        result = self.run_tool("run", "--stats", "./pool", "file", status=0)
+        patched = re.search(r"(\d+) of (\d+) instructions", result.stderr)
+        self.assertEqual(patched[1], patched[2], result.stderr)
+        self.assertGreater(int(patched[1]), 10000)
+
     def test_addresses_of_their_own(self):
         address = "100000000000"
         for flags in ((), ("-DEARLY",), ("-DMISSING",), ("-DMISSING", "-DEARLY")):

@@ -19,7 +19,7 @@ static void *increment(void *unused)
 		snprintf(text, sizeof(text), "%013ld", i);
 		pthread_mutex_lock(&item);
 		memcpy(root->value, text, LENGTH); /* store: value */
-		root->flags |= 4; /* store: flags */
+		root->flags |= 4;                  /* store: flags */
 		WHEN_FIXED(CLWB(&root->flags));
 		WHEN_FIXED(PERSIST(root->value));
 		pthread_mutex_unlock(&item);
@@ -32,7 +32,7 @@ static void *append(void *unused)
 	for (long i = 0; i < ROUNDS; i++) {
 		pthread_mutex_lock(&item);
 		memcpy(root->longer, root->value, LENGTH); /* load: value */
-		sink = root->flags; /* load: flags */
+		sink = root->flags;                        /* load: flags */
 		PERSIST(root->longer);
 		pthread_mutex_unlock(&item);
 	}

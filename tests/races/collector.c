@@ -12,7 +12,7 @@ static void *collect(void *unused)
 {
 	for (long i = 0; i < ROUNDS; i++) {
 		pthread_mutex_lock(&lock);
-		root->oldest = i; /* store: oldest */
+		root->oldest = i;      /* store: oldest */
 		root->minimum = i + 1; /* store: minimum */
 		WHEN_FIXED(PERSIST(root));
 		pthread_mutex_unlock(&lock);
@@ -24,7 +24,7 @@ static void *use(void *unused)
 {
 	for (long i = 0; i < ROUNDS; i++) {
 		pthread_mutex_lock(&lock);
-		sink = root->oldest; /* load: oldest */
+		sink = root->oldest;  /* load: oldest */
 		sink = root->minimum; /* load: minimum */
 		pthread_mutex_unlock(&lock);
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Locks that no function stands for: in ordinary memory and in PM, freed by a plain store or not. */
+/* Locks that no function stands for: in ordinary memory and in PM, freed by a plain store or not.
+ */
 #include "races.h"
 
 static struct {
@@ -29,7 +30,8 @@ static inline void byte_lock(uint8_t *lock)
 {
 	uint8_t free = 0;
 
-	while (!__atomic_compare_exchange_n(lock, &free, 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+	while (!__atomic_compare_exchange_n(lock, &free, 1, 0, __ATOMIC_ACQUIRE,
+					    __ATOMIC_RELAXED)) {
 		free = 0;
 		__builtin_ia32_pause();
 	}

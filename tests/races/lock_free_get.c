@@ -31,7 +31,7 @@ static void *writer(void *unused)
 		if (i & 1)
 			insert(&slot[i / 2 % SLOTS], i);
 		else
-			delete(&slot[(i - 1) / 2 % SLOTS]);
+			delete (&slot[(i - 1) / 2 % SLOTS]);
 		pthread_mutex_unlock(&lock);
 	}
 	return unused;
@@ -43,7 +43,7 @@ static void *reader(void *unused)
 		struct slot *s = &slot[i % SLOTS];
 
 		WHEN_FIXED(pthread_mutex_lock(&lock));
-		if (s->key) /* load: insert delete */
+		if (s->key)              /* load: insert delete */
 			sink = s->value; /* perhaps: value */
 		WHEN_FIXED(pthread_mutex_unlock(&lock));
 	}

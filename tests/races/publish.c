@@ -22,7 +22,7 @@ static void *writer(void *unused)
 		struct node *n = &node[i % NODES];
 
 		n->value = i; /* store: value */
-		n->copy = i; /* store: copy */
+		n->copy = i;  /* store: copy */
 		WHEN_FIXED(PERSIST(n));
 		atomic_store_explicit(&published, n, memory_order_release);
 		WHEN_BUGGY(PERSIST(n));
@@ -40,7 +40,7 @@ static void *reader(void *unused)
 		while (!(n = atomic_load_explicit(&published, memory_order_acquire)))
 			;
 		sink = n->value; /* load: value */
-		sink = n->copy; /* load: copy */
+		sink = n->copy;  /* load: copy */
 		atomic_store_explicit(&published, NULL, memory_order_release);
 	}
 	return unused;

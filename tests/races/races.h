@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * For programs with two threads that do something again and again. "store: NAME" marks a line that
- * stores, "load: NAME …" one that races with these ("perhaps: NAME": if it so happens); with -DFIXED
- * there is no race.
+ * stores, "load: NAME …" one that races with these ("perhaps: NAME": if it so happens); with
+ * -DFIXED there is no race.
  */
 #ifndef TESTS_RACES_H
 #define TESTS_RACES_H

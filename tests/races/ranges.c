@@ -16,7 +16,7 @@ static void *writer(void *unused)
 {
 	for (long i = 0; i < ROUNDS; i++) {
 		pthread_mutex_lock(&lock);
-		memset(&root->word[2], (int)i, 24); /* store: some */
+		memset(&root->word[2], (int)i, 24);   /* store: some */
 		WHEN_FIXED(PERSIST(&root->word[15])); /* any byte of the line will do */
 		root->left = i;
 		CLFLUSH(&root->left);
@@ -25,7 +25,7 @@ static void *writer(void *unused)
 
 		pthread_spin_lock(&spin);
 		__builtin_ia32_movnti64(&root->streamed[0], i); /* store: streamed */
-		root->written[0] = i; /* store: written */
+		root->written[0] = i;                           /* store: written */
 		CLWB(&root->written[0]);
 		WHEN_FIXED(SFENCE());
 		pthread_spin_unlock(&spin);
@@ -43,7 +43,7 @@ static void *reader(void *unused)
 		pthread_mutex_unlock(&lock);
 		pthread_spin_lock(&spin);
 		sink = root->streamed[0]; /* load: streamed */
-		sink = root->written[0]; /* load: written */
+		sink = root->written[0];  /* load: written */
 		pthread_spin_unlock(&spin);
 	}
 	return unused;
