@@ -369,7 +369,7 @@ static bool always_hits(const struct binary_site *site)
 	if (!runtime_races || site->kind >= BINARY_FLUSH)
 		return false; /* BINARY_START, too */
 	return runtime_session->races.discovers || site->locked ||
-	       site->known & (RACES_ACQUIRE | RACES_RELEASE);
+	       !(site->known & RACES_EXECUTED) || site->known & (RACES_ACQUIRE | RACES_RELEASE);
 }
 
 /* … and whether a locked instruction has stored is known after it. */

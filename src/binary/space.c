@@ -24,7 +24,7 @@ enum {
 void *binary_room(size_t size)
 {
 	/* Far from the code, where there must be room for jumps. */
-	static uintptr_t far = 0x310000000000ull;
+	static uintptr_t far = 0x350000000000ull;
 	uintptr_t hint = __atomic_fetch_add(&far, (size + 4095) & ~4095ul, __ATOMIC_RELAXED);
 	long got = syscall(SYS_mmap, hint, size, PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0L);

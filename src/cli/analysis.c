@@ -103,6 +103,13 @@ static bool explain_emptiness(const struct session *session, const char *program
 			fprintf(stderr, "  %s\n", session->seen_file[i]);
 		return true;
 	}
+	if (session->races.on && !session->races.regions) {
+		fprintf(stderr,
+			"perdure: %s touched no persistent memory before it ended; nothing "
+			"was observed\n",
+			program);
+		return true;
+	}
 	if (!session->instrumented) {
 		fprintf(stderr,
 			"perdure: %s was not built with perdure-cc: its accesses to PM cannot be seen; "

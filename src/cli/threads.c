@@ -62,8 +62,12 @@ static bool run_all(struct rerun *rerun, long runs, struct target_end *end)
 
 	races->discovers = true;
 	races->restores = true;
+	/* One that does not end by itself must leave time for the others. */
+	rerun->limits.max_time /= 2;
 	if (!rerun_once(rerun, false, false, end))
 		return false;
+	if (end->budget && !target_interrupted())
+		end->budget = NULL;
 	races->discovers = false;
 	for (long i = 1; i <= runs && !end->budget; i++) {
 		races->settings.seed += i > 1;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* System calls that wait: other fibers run meanwhile. */
 #include "fibers/fibers.h"
+#include "races/races.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -306,6 +307,14 @@ PUBLIC ssize_t mq_receive(mqd_t queue, char *message, size_t size, unsigned *pri
 
 PUBLIC int flock(int fd, int operation)
 {
+	if (runtime_races && operation & LOCK_UN)
+		races_handed(-1, true);
+	if (runtime_races && !(operation & LOCK_UN)) {
+		int result = REAL(flock)(fd, operation);
+
+		races_handed(-1, false);
+		return result;
+	}
 	int result;
 
 	if (alone() || operation & LOCK_NB || operation == LOCK_UN)

@@ -327,10 +327,33 @@ static void end_once(pthread_once_t **once)
 	fiber_wake(*once, UINT32_MAX);
 }
 
+/* Others may go on as soon as the function has returned. */
+static __thread struct {
+	pthread_once_t *once;
+	void (*function)(void);
+} running __attribute__((tls_model("initial-exec")));
+
+static void run_and_release(void)
+{
+	pthread_once_t *once = running.once;
+
+	running.function();
+	races_synchronise(once);
+}
+
+static int once_natively(pthread_once_t *once, void (*function)(void))
+{
+	if (!runtime_races)
+		return REAL(pthread_once)(once, function);
+	running.once = once;
+	running.function = function;
+	return REAL(pthread_once)(once, run_and_release);
+}
+
 PUBLIC int pthread_once(pthread_once_t *once, void (*function)(void))
 {
 	if (!fibers_on)
-		return REAL(pthread_once)(once, function);
+		return once_natively(once, function);
 	while (*once == ONCE_RUNNING)
 		fiber_wait(once, FIBER_NEVER);
 	if (*once != ONCE_DONE) {

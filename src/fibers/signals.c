@@ -6,6 +6,7 @@
  */
 #include "binary/binary.h"
 #include "fibers/fibers.h"
+#include "races/races.h"
 
 #include <errno.h>
 #include <sys/syscall.h>
@@ -98,6 +99,8 @@ PUBLIC int pthread_kill(pthread_t thread, int signal)
 {
 	struct fiber *fiber;
 
+	if (runtime_races)
+		races_handed(-1, true);
 	if (!fibers_on)
 		return REAL(pthread_kill)(thread, signal);
 	fiber = fiber_find(thread);
@@ -137,8 +140,12 @@ PUBLIC int sigwait(const sigset_t *restrict set, int *restrict signal)
 {
 	int got;
 
-	if (!fibers_on || fibers_live() < 2)
-		return REAL(sigwait)(set, signal);
+	if (!fibers_on || fibers_live() < 2) {
+		got = REAL(sigwait)(set, signal);
+		if (runtime_races)
+			races_handed(-1, false);
+		return got;
+	}
 	got = fetch(set, NULL, FIBER_NEVER);
 	if (got < 0)
 		return errno;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the front-ends say, to the first run and to the others. */
 #include <time.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -31,8 +33,15 @@ static struct racer *enter(void)
 
 	if (thread && !self)
 		thread_leave();
-	if (self)
-		self->thread = thread->lines.id;
+	if (!self)
+		return NULL;
+	self->thread = thread->lines.id;
+	if (self->again) {
+		const void *p = self->again;
+
+		self->again = NULL;
+		sync_acquire(self, p);
+	}
 	return self;
 }
 
@@ -91,12 +100,13 @@ static void give_way(struct racer *self, uintptr_t pc, unsigned most)
 
 /*
  * A store that others wait for ends what was done before it; a load of such a word comes before
- * what it leads to. Words that nobody knows are both, to be on the safe side.
+ * what it leads to. What the first run has not executed is both, to be on the safe side.
  */
 static void access_known(struct racer *self, unsigned actions, const void *p, uint64_t size,
 			 uint32_t flags, uint32_t known, const struct frame *frame)
 {
-	bool release = known & RACES_RELEASE, acquire = known & RACES_ACQUIRE;
+	bool unknown = !(known & RACES_EXECUTED);
+	bool release = known & RACES_RELEASE || unknown, acquire = known & RACES_ACQUIRE || unknown;
 
 	if (actions & RACES_STORES && (release || sync_is_locked_word(p)))
 		sync_freed(self, p, NULL);
@@ -111,8 +121,10 @@ static void access_known(struct racer *self, unsigned actions, const void *p, ui
 				regions_note_seen(self, (uintptr_t)p, size, frame->return_address);
 		}
 	}
-	if (actions & RACES_LOADS && acquire)
+	if (actions & RACES_LOADS && acquire) {
 		sync_acquire(self, p);
+		self->again = p; /* what it will see may have been stored after this */
+	}
 }
 
 void races_access(unsigned actions, const void *p, uint64_t size, uint32_t flags, uintptr_t pc,
@@ -232,8 +244,8 @@ void races_lock_end(const void *p, uint64_t size, bool stored, uintptr_t pc, uin
 		return;
 	sync_lock_end(self, p, value_at(p, size), stored);
 	if (runtime_session->races.discovers) {
-		if (in_window(p))
-			learn_is(pc, RACES_PM | (sync_is_lock(p) ? RACES_LOCK : 0));
+		learn_is(pc, RACES_EXECUTED | (in_window(p) ? RACES_PM : 0) |
+				     (sync_is_lock(p) ? RACES_LOCK : 0));
 	} else if (in_window(p) && !(known & RACES_LOCK) && !sync_is_lock(p) &&
 		   regions_is_sampled(self)) {
 		open_region(self, actions, p, size, 0, stack_capture(frame), true);
@@ -362,6 +374,39 @@ void races_synchronise(const void *object)
 	regions_rely(self);
 	sync_release(self, object);
 	sync_acquire(self, object);
+	thread_leave();
+}
+
+/* What both ends of a pipe have in common; other things are one and the same. */
+void races_handed(int fd, bool given)
+{
+	static const char kernel;
+	struct racer *self;
+	struct stat status;
+
+	if (fd >= 0 && (syscall(SYS_fstat, fd, &status) < 0 || S_ISREG(status.st_mode) ||
+			S_ISDIR(status.st_mode) || S_ISCHR(status.st_mode)))
+		return;
+	if (fd >= 0 && S_ISSOCK(status.st_mode)) {
+		struct sockaddr_storage name = { 0 };
+		socklen_t size = sizeof(name);
+
+		if (syscall(SYS_getsockname, fd, &name, &size) < 0 || name.ss_family != AF_UNIX)
+			return; /* to somebody else */
+		status.st_ino = 0;
+	}
+	self = enter();
+	if (!self)
+		return;
+	if (given) {
+		complete_pending(self);
+		regions_rely(self);
+		sync_release(self,
+			     fd >= 0 && S_ISFIFO(status.st_mode) ? (void *)status.st_ino : &kernel);
+	} else {
+		sync_acquire(self,
+			     fd >= 0 && S_ISFIFO(status.st_mode) ? (void *)status.st_ino : &kernel);
+	}
 	thread_leave();
 }
 

@@ -126,8 +126,10 @@ void learn_access(struct racer *self, unsigned actions, const void *p, uint64_t 
 	enum { LARGEST = 64 }; /* nobody publishes with a copy */
 	uint64_t address = (uintptr_t)p & -(uint64_t)WORD;
 
-	if (in_window(p))
-		learn_is(pc, RACES_PM);
+	learn_is(pc, in_window(p) ? RACES_PM | RACES_EXECUTED : RACES_EXECUTED);
+	/* Loads of its own stack are not watched: somebody may wait there. */
+	if (actions & RACES_STORES && racer_is_others(self, p))
+		learn_is(pc, RACES_RELEASE);
 	if (sync_is_lock(p))
 		learn_is(pc, RACES_LOCK);
 	for (; size <= LARGEST && address < (uintptr_t)p + size; address += WORD)

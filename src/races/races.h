@@ -55,6 +55,8 @@ HIDDEN void races_thread_starts(const void *object);
 /* A load by patched code that is not worth a hook; `behind` is its next instruction. */
 static inline bool races_is_known(unsigned actions, uint64_t address, uint32_t size,
 				  uintptr_t behind);
+/* Something is handed over through the kernel: by a pipe, an event, a signal, a file's lock. */
+HIDDEN void races_handed(int fd, bool given);
 /* The thread tells somebody outside of the process something. */
 HIDDEN void races_output(void);
 
@@ -71,7 +73,7 @@ HIDDEN void races_keep(const char *path);
 
 /* ---- sync.c ---- */
 
-enum { RACERS = 128, RACES_PENDING = 64, RACES_HELD = 8 };
+enum { RACERS = 512, RACES_PENDING = 64, RACES_HELD = 8 };
 #define RACES_NOT_YET UINT32_MAX
 
 /* A load whose region is open. */
@@ -96,8 +98,10 @@ enum { RACES_SEEN = 1 << 12, RACES_KNOWN = 1 << 10, RACES_STACKS = 1 << 8 };
 enum { RACES_OBJECTS = 1 << 14 };
 
 struct racer {
-	_Alignas(64) uint32_t epoch;  /* releases so far; others look at it */
-	uint32_t thread;              /* as reports name it */
+	_Alignas(64) uint32_t epoch;              /* releases so far; others look at it */
+	uint32_t thread;                          /* as reports name it */
+	uintptr_t stack_low, stack_high, pointer; /* others may wait for words there */
+	const void *again;            /* what it has loaded last to see whether it may go on */
 	const void *hold[RACES_HELD]; /* locks that it has */
 	uint32_t skipped;             /* regions since the last one that was followed */
 	uint32_t random;
@@ -127,6 +131,8 @@ HIDDEN struct racer *racer_self(void);
 HIDDEN struct racer *racer_known(void);
 HIDDEN uint16_t racer_number(const struct racer *racer);
 HIDDEN void racer_end(void);
+/* Does it lie in the stack, or among the thread-local variables, of another thread? */
+HIDDEN bool racer_is_others(const struct racer *self, const void *p);
 /* Changes when other threads get on. */
 HIDDEN uint64_t sync_progress(const struct racer *self);
 HIDDEN void sync_acquire(struct racer *self, const void *object);

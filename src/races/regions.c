@@ -25,8 +25,10 @@ struct region {
 	uint32_t stack;
 	uint16_t racer, flusher; /* who persists it need not be who stored it */
 	uint8_t state;
-	bool happened; /* or it was only certain to */
-	uint32_t pad;
+	bool happened;   /* or it was only certain to */
+	bool streamed;   /* by a non-temporal store */
+	bool by_owner;   /* PENDING: who stored it has written it back … */
+	uint16_t helper; /* … or somebody else has: number + 1 */
 };
 
 struct line {
@@ -75,7 +77,7 @@ static bool is_store(const struct region *r)
 
 /* ---- conflicts ---- */
 
-static bool overlaps_now(const struct region *other)
+static bool is_open(const struct region *other)
 {
 	uint16_t closes = is_store(other) ? other->flusher : other->racer;
 	uint32_t epoch = __atomic_load_n(&racers[closes].epoch, __ATOMIC_ACQUIRE);
@@ -85,6 +87,12 @@ static bool overlaps_now(const struct region *other)
 	if (runtime_session->races.settings.minimal)
 		return false;
 	return epoch == (is_store(other) ? other->persisted : other->epoch);
+}
+
+/* What this thread has persisted itself is over for it. */
+static bool overlaps_now(const struct racer *self, const struct region *other)
+{
+	return is_open(other) && (other->state != CLEAN || other->flusher != racer_number(self));
 }
 
 /* Does nothing say that it was over before what this thread does now? */
@@ -203,7 +211,7 @@ static void judge(struct racer *self, unsigned actions, uint64_t line, const str
 	pair.bytes = bytes & other->bytes;
 	if (!both || !pair.bytes || other->racer == racer_number(self))
 		return;
-	overlapped = overlaps_now(other);
+	overlapped = overlaps_now(self, other);
 	unordered = is_unordered(self, other);
 	if (!((overlapped && settings->detectors & RACES_PIFR) ||
 	      (unordered && settings->detectors & RACES_HB)))
@@ -232,7 +240,7 @@ static void judge(struct racer *self, unsigned actions, uint64_t line, const str
 static bool is_over(const struct region *r)
 {
 	return r->state == FREE ||
-	       (!overlaps_now(r) && !(runtime_session->races.settings.detectors & RACES_HB));
+	       (!is_open(r) && !(runtime_session->races.settings.detectors & RACES_HB));
 }
 
 /* The slot of this thread's region; a new one if there is none. */
@@ -271,6 +279,8 @@ static void put(struct line *l, struct racer *self, bool store, uint64_t bytes, 
 		.stack = stack,
 		.racer = racer_number(self),
 		.flusher = racer_number(self),
+		.by_owner = store && flags & PERDURE_NONTEMPORAL,
+		.streamed = store && flags & PERDURE_NONTEMPORAL,
 		.state = !store                        ? LOADED
 			 : flags & PERDURE_NONTEMPORAL ? PENDING
 						       : DIRTY,
@@ -319,8 +329,9 @@ void regions_access(struct racer *self, unsigned actions, uint64_t address, uint
 	uint64_t line = address & -(uint64_t)LINE, end = address + size;
 
 	/* A process may end at any time. */
-	if (++self->regions % COUNTED == 0)
-		__atomic_fetch_add(&runtime_session->races.regions, COUNTED, __ATOMIC_RELAXED);
+	if (++self->regions <= COUNTED || self->regions % COUNTED == 0)
+		__atomic_fetch_add(&runtime_session->races.regions,
+				   self->regions <= COUNTED ? 1 : COUNTED, __ATOMIC_RELAXED);
 	for (; line < end; line += LINE)
 		access_line(self, actions, line, bytes_in(line, address, size), stack, flags,
 			    happens);
@@ -377,6 +388,18 @@ static void note_pending(struct racer *self, uint64_t line)
 	self->pending[self->pendings++] = line;
 }
 
+/* Would a fence of this thread complete it? */
+static bool waits_for(const struct region *r, const struct racer *self)
+{
+	uint16_t number = racer_number(self);
+
+	/* Somebody else was faster, but those who wait for the owner know nothing of that. */
+	if (r->state == CLEAN)
+		return r->by_owner && r->racer == number && r->flusher != number;
+	return r->state == PENDING &&
+	       ((r->by_owner && r->racer == number) || r->helper == number + 1);
+}
+
 static void persist(struct racer *self, uint64_t line, uint8_t from, uint8_t to)
 {
 	struct line *l = line_at(line);
@@ -388,13 +411,23 @@ static void persist(struct racer *self, uint64_t line, uint8_t from, uint8_t to)
 	for (unsigned i = 0; i < SLOTS; i++) {
 		struct region *r = &l->slot[i];
 
-		if (r->state != from || (from == PENDING && r->flusher != racer_number(self)))
+		bool own = r->racer == racer_number(self);
+
+		if (from == PENDING ? !waits_for(r, self)
+				    : r->state != DIRTY && r->state != PENDING)
 			continue;
 		any = true;
+		if (from == DIRTY) {
+			r->by_owner |= own;
+			r->helper = own ? r->helper : racer_number(self) + 1;
+		}
+		if (from == DIRTY && to == CLEAN && r->streamed)
+			continue; /* waits for its fence all the same */
 		r->state = to;
-		r->flusher = racer_number(self);
-		if (to == CLEAN)
+		if (to == CLEAN) {
 			r->persisted = self->epoch;
+			r->flusher = racer_number(self);
+		}
 	}
 	if (locked)
 		spin_unlock(&l->lock);
@@ -407,7 +440,6 @@ void regions_flush(struct racer *self, uint64_t line, bool complete)
 	line &= -(uint64_t)LINE;
 	if (deferred.count)
 		forget_deferred(line);
-	/* A non-temporal store waits for its fence all the same. */
 	persist(self, line, DIRTY, complete ? CLEAN : PENDING);
 }
 

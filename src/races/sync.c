@@ -66,6 +66,10 @@ struct racer *racer_self(void)
 		racers_used = i + 1;
 	self = &racers[i];
 	__atomic_fetch_add(&self->epoch, 1, __ATOMIC_SEQ_CST); /* of the one before, too */
+	self->stack_low = runtime_thread.stack_low;
+	self->stack_high = runtime_thread.stack_high;
+	self->pointer = (uintptr_t)__builtin_thread_pointer();
+	self->again = NULL;
 	self->random = runtime_session->races.settings.seed * 2654435761u + i * 40503u + 1;
 	self->skipped = i; /* not all the same ones */
 	for (i = 0; i < RACES_HELD; i++)
@@ -95,6 +99,22 @@ void racer_end(void)
 	__atomic_fetch_add(&gone->epoch, 1, __ATOMIC_SEQ_CST);
 	self = NULL;
 	__atomic_store_n(&used[gone - racers], 0, __ATOMIC_RELEASE);
+}
+
+bool racer_is_others(const struct racer *me, const void *p)
+{
+	enum { THREAD_LOCAL = 1 << 14, CONTROL = 1 << 12 };
+	uintptr_t at = (uintptr_t)p;
+
+	for (unsigned i = 0; i < racers_used; i++) {
+		const struct racer *r = &racers[i];
+
+		if (r != me && used[i] &&
+		    ((at >= r->stack_low && at < r->stack_high) ||
+		     at - (r->pointer - THREAD_LOCAL) < THREAD_LOCAL + CONTROL))
+			return true;
+	}
+	return false;
 }
 
 uint64_t sync_progress(const struct racer *me)

@@ -364,8 +364,10 @@ PUBLIC ssize_t write(int fd, const void *bytes, size_t size)
 {
 	ssize_t result;
 
-	if (runtime_races)
+	if (runtime_races) {
+		races_handed(fd, true);
 		races_output();
+	}
 	event_load(bytes, size, FRAME);
 	if (runtime_recovers)
 		world_make_own(fd);
@@ -420,6 +422,8 @@ PUBLIC ssize_t read(int fd, void *bytes, size_t size)
 	else {
 		result = fiber_await(fd, POLLIN) ? REAL(read)(fd, bytes, size) : -1;
 	}
+	if (runtime_races)
+		races_handed(fd, false);
 	FILLED(result);
 	return result;
 }

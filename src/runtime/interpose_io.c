@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -51,6 +52,12 @@
 #define AWAITS(...) FILLS_LATER(fiber_await(fd, POLLIN), __VA_ARGS__)
 #define STREAMS(...) FILLS_LATER((fiber_await_stream(f), true), __VA_ARGS__)
 
+static void hand_over(int fd, bool given)
+{
+	if (runtime_races)
+		races_handed(fd, given);
+}
+
 /* What a thread knows leaves the process. */
 static void tell_others(void)
 {
@@ -71,8 +78,17 @@ static void tell_others(void)
 #undef fwrite_unlocked
 #define POSITIVE(n) ((n) > 0 ? (size_t)(n) : 0)
 
-AWAITS(ssize_t, recv, (int fd, void *p, size_t n, int f), (fd, p, n, f), p,
-       POSITIVE(result) < n ? POSITIVE(result) : n)
+PUBLIC ssize_t recv(int fd, void *p, size_t n, int f)
+{
+	ssize_t result = fiber_await(fd, POLLIN) ? REAL(recv)(fd, p, n, f) : -1;
+	int saved_errno = errno;
+
+	hand_over(fd, false);
+	event_stored(p, POSITIVE(result) < n ? POSITIVE(result) : n, FRAME);
+	errno = saved_errno;
+	return result;
+}
+
 AWAITS(ssize_t, recvfrom,
        (int fd, void *restrict p, size_t n, int f, struct sockaddr *restrict a,
 	socklen_t *restrict l),
@@ -98,7 +114,14 @@ FILLS(struct tm *, localtime_r, (const time_t *restrict t, struct tm *restrict p
 FILLS(int, pipe, (int p[2]), (p), p, result == 0 ? 2 * sizeof(int) : 0)
 FILLS(int, uname, (struct utsname * p), (p), p, result == 0 ? sizeof(*p) : 0)
 
-READS(ssize_t, send, (int fd, const void *p, size_t n, int f), (fd, p, n, f), p, n)
+PUBLIC ssize_t send(int fd, const void *p, size_t n, int f)
+{
+	hand_over(fd, true);
+	event_load(p, n, FRAME);
+	tell_others();
+	return REAL(send)(fd, p, n, f);
+}
+
 READS(ssize_t, sendto,
       (int fd, const void *p, size_t n, int f, const struct sockaddr *a, socklen_t l),
       (fd, p, n, f, a, l), p, n)
@@ -171,6 +194,7 @@ PUBLIC ssize_t recvmsg(int fd, struct msghdr *header, int flags)
 {
 	ssize_t result = fiber_await(fd, POLLIN) ? REAL(recvmsg)(fd, header, flags) : -1;
 
+	hand_over(fd, false);
 	stored_vector(header->msg_iov, header->msg_iovlen, result, FRAME);
 	return result;
 }
@@ -179,6 +203,7 @@ PUBLIC ssize_t writev(int fd, const struct iovec *vector, int count)
 {
 	ssize_t result;
 
+	hand_over(fd, true);
 	loaded_vector(vector, count, FRAME);
 	world_make_own(fd);
 	result = REAL(writev)(fd, vector, count);
@@ -199,8 +224,24 @@ PUBLIC ssize_t pwritev(int fd, const struct iovec *vector, int count, off_t offs
 
 PUBLIC ssize_t sendmsg(int fd, const struct msghdr *header, int flags)
 {
+	hand_over(fd, true);
 	loaded_vector(header->msg_iov, header->msg_iovlen, FRAME);
 	return REAL(sendmsg)(fd, header, flags);
+}
+
+/* The C library makes these system calls itself. */
+PUBLIC int eventfd_write(int fd, eventfd_t value)
+{
+	hand_over(fd, true);
+	return REAL(eventfd_write)(fd, value);
+}
+
+PUBLIC int eventfd_read(int fd, eventfd_t *value)
+{
+	int result = fiber_await(fd, POLLIN) ? REAL(eventfd_read)(fd, value) : -1;
+
+	hand_over(fd, false);
+	return result;
 }
 
 /* ---- formatted output and input ---- */

@@ -14,10 +14,11 @@ enum {
 
 /* What is known of an instruction. */
 enum races_learned {
-	RACES_PM = 1,      /* it touches PM */
-	RACES_ACQUIRE = 2, /* it loads what another thread stores, without a lock */
-	RACES_RELEASE = 4, /* it stores what another thread loads so, or frees a lock */
-	RACES_LOCK = 8,    /* it touches the word of a lock: that is no data */
+	RACES_PM = 1,        /* it touches PM */
+	RACES_ACQUIRE = 2,   /* it loads what another thread stores, without a lock */
+	RACES_RELEASE = 4,   /* it stores what another thread loads so, or frees a lock */
+	RACES_EXECUTED = 16, /* otherwise nothing is known of it */
+	RACES_LOCK = 8,      /* it touches the word of a lock: that is no data */
 };
 
 /* By the object's path and the place in it: see modules_key. */
