@@ -96,7 +96,7 @@ class Binary(TestCase):
              "-ex", "run", "-ex", "backtrace", "-ex", "print text", "-ex", "finish", "-ex", "print root->text",
              "-ex", "continue", "--args", TOOLS / "perdure", "run", "--pm", "pool", "./fixed", "pool", "100000000000"],
             cwd=self.directory, capture_output=True, text=True, timeout=60)
-        self.assertRegex(ran.stdout, r"#0 +write_text .*\n(.*\n)*#1 .*main")
+        self.assertRegex(ran.stdout, r"#0 +write_text .*\n#1 .*\bfill \(.*\n#2 .*\bmain \(")
         self.assertIn('$1 = 0x', ran.stdout)
         self.assertRegex(ran.stdout, r'\$2 = "hello')
         self.assertIn("exited normally", ran.stdout)
