@@ -70,7 +70,7 @@ static bool is_among(const char *name, const char *const *list)
 static bool is_harmless(const char *name)
 {
 	static const char *const list[] = {
-		"mem*",    "str*",    "pmem_*",  "malloc",        "calloc",         "realloc",
+		"mem*",    "str*",    "wcs*",    "malloc",        "calloc",         "realloc",
 		"free",    "_Zn*",    "_Zd*",    "snprintf",      "__snprintf_chk", "sprintf",
 		"rand",    "rand_r",  "random",  "clock_gettime", "gettimeofday",   "time",
 		"__mem*",  "__str*",  "abs",     "log*",          "exp*",           "pow*",
@@ -135,6 +135,7 @@ static bool call_acquires(const struct search *search, const struct binary_effec
 	return !name || (!is_harmless(name) && !never_returns(name));
 }
 
+/* What a thread writes back itself is persistent for what it loads after that: as if acquired. */
 static bool instruction_acquires(const struct search *search, uint32_t number)
 {
 	const struct binary_instruction *instruction = &search->text->list[number];
@@ -144,8 +145,9 @@ static bool instruction_acquires(const struct search *search, uint32_t number)
 	for (uint32_t s = instruction->start; s != BINARY_NO_SITE; s = binary_sites[s].next)
 		if (binary_sites[s].kind == BINARY_NAMED && binary_sites[s].known & RACES_ACQUIRE)
 			return true;
-	return instruction->bad || (site && (site->locked || site->kind == BINARY_SYSCALL ||
-					     site->known & RACES_ACQUIRE));
+	return instruction->bad ||
+	       (site && (site->locked || site->kind == BINARY_SYSCALL ||
+			 site->kind == BINARY_FLUSH || site->known & RACES_ACQUIRE));
 }
 
 static bool look_through(const struct search *search, const struct function *f, unsigned depth)

@@ -73,7 +73,7 @@ enum { OFTEN = 64, SOMETIMES = 8 };
 
 static void give_way(struct racer *self, uintptr_t pc, unsigned most)
 {
-	enum { PLACES = 1 << 12, IN_VAIN = 6, ENOUGH = 8, SHORTEST = 100000 /* ns */ };
+	enum { PLACES = 1 << 12, IN_VAIN = 14, LATER = 8, ENOUGH = 8, SHORTEST = 100000 /* ns */ };
 	static uint8_t times[PLACES], in_vain[PLACES];
 	unsigned place = pc * 0x9e3779b97f4a7c15ull >> 52;
 	struct timespec start, now;
@@ -85,7 +85,7 @@ static void give_way(struct racer *self, uintptr_t pc, unsigned most)
 		return;
 	times[place]++;
 	/* Others may wait for a processor: then it takes longer. */
-	longest = (long)SHORTEST << in_vain[place];
+	longest = (long)SHORTEST << (in_vain[place] < LATER ? 0 : in_vain[place] - LATER);
 	before = sync_progress(self);
 	syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &start);
 	do {
