@@ -483,6 +483,7 @@ bool stack_is_kept(const struct frame *frame)
 		      : NULL;
 	struct walk walk;
 
+	last_patched.frame = NULL; /* not everybody wants a stack */
 	if (near && is_recent(near, pc, sp)) {
 		last_patched.number = near->number;
 		last_patched.frame = frame;
