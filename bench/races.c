@@ -14,11 +14,12 @@
 
 enum { BUCKETS = 1 << 14, ENTRIES = 7, THREADS = 8 };
 
-static struct bucket {
+struct bucket {
 	_Alignas(64) uint32_t lock;
 	uint32_t count;
 	uint64_t key[ENTRIES];
-} *table;
+};
+static struct bucket *table;
 static long operations;
 
 static void lock(struct bucket *b)

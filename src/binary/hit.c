@@ -315,6 +315,7 @@ bool binary_quick(struct binary_registers *r)
 	if (runtime_races && site->operands == 1 && site->kind != BINARY_STRING &&
 	    !has_parts(site) && site->bit == BINARY_NO_REGISTER && !site->locked &&
 	    !(site->known & RACES_RELEASE) && site->kind != BINARY_FLUSH &&
+	    (site->known & RACES_EXECUTED || site->kind == BINARY_START) &&
 	    races_is_known(site->operand[0].actions, address_of(r, &site->operand[0]),
 			   site->operand[0].size,
 			   site->access ? site->access : site->address + site->length))

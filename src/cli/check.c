@@ -15,6 +15,7 @@
 #include "drive/image.h"
 #include "drive/listener.h"
 #include "drive/resume.h"
+#include "session/sparse.h"
 
 enum { DEFAULT_TIMEOUT = 10 };
 
@@ -81,7 +82,7 @@ static bool keep_file(const struct session *session, uint32_t index)
 	if (to < 0)
 		return false;
 	kept = fstat(from, &status) == 0 && ftruncate(to, 0) == 0 &&
-	       ftruncate(to, status.st_size) == 0 && image_copy_file(from, to, status.st_size);
+	       ftruncate(to, status.st_size) == 0 && sparse_copy(from, to, status.st_size);
 	return close(to) == 0 && kept;
 }
 

@@ -2,9 +2,8 @@
 #include "cli/repairs.h"
 
 #include <jansson.h>
-#include <limits.h>
 #include <stdlib.h>
-#include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -84,11 +83,11 @@ static char **places_in(const json_t *report)
 
 char **repairs_find(const struct options *options)
 {
-	char path[] = "/tmp/perdure-check-XXXXXX";
-	int fd = mkstemp(path);
+	int fd = memfd_create("perdure-report", MFD_CLOEXEC);
 	json_t *report = NULL;
-	char **list = NULL;
+	char **list = NULL, path[64];
 
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", getpid(), fd);
 	if (fd >= 0 && run_check(options, path))
 		report = json_load_file(path, 0, NULL);
 	if (report)
@@ -96,9 +95,7 @@ char **repairs_find(const struct options *options)
 	else
 		fprintf(stderr, "perdure: --check-recovery: perdure check could not do its work\n");
 	json_decref(report);
-	if (fd >= 0) {
+	if (fd >= 0)
 		close(fd);
-		unlink(path);
-	}
 	return list;
 }

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -73,4 +74,18 @@ void driver_end(struct driver *driver)
 		waitpid(driver->pid, NULL, 0);
 	}
 	driver->done = true;
+}
+
+bool driver_did_its_work(const struct driver *driver)
+{
+	if (!driver->command)
+		return true;
+	if (!driver->started)
+		fprintf(stderr, "perdure: --drive: the program never listened on a socket\n");
+	else if (WIFEXITED(driver->status) && WEXITSTATUS(driver->status))
+		fprintf(stderr, "perdure: --drive: the command ended with status %d\n",
+			WEXITSTATUS(driver->status));
+	else
+		return true;
+	return false;
 }

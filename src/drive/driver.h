@@ -22,4 +22,7 @@ void driver_tick(struct driver *driver, bool listens, bool quiet, int target);
 bool driver_is_busy(const struct driver *driver);
 void driver_end(struct driver *driver);
 
+/* A client that did not do its work has tested nothing: false after a message. */
+bool driver_did_its_work(const struct driver *driver);
+
 #endif

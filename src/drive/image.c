@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "drive/image.h"
+#include "session/sparse.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -61,41 +62,6 @@ static bool new_file(struct image *image, uint32_t index)
 	return true;
 }
 
-static bool copy_range(int from, int to, off_t start, off_t end)
-{
-	enum { PIECE = 1 << 18 };
-	static char piece[PIECE];
-
-	while (start < end) {
-		size_t wanted = end - start < PIECE ? (size_t)(end - start) : PIECE;
-		ssize_t got = pread(from, piece, wanted, start);
-
-		if (got < 0 || (got > 0 && pwrite(to, piece, got, start) != got))
-			return false;
-		if (got == 0)
-			break;
-		start += got;
-	}
-	return true;
-}
-
-bool image_copy_file(int from, int to, off_t size)
-{
-	off_t at = 0;
-
-	while (at < size) {
-		off_t data = lseek(from, at, SEEK_DATA), hole;
-
-		if (data < 0 || data >= size)
-			break;
-		hole = lseek(from, data, SEEK_HOLE);
-		at = hole < 0 || hole > size ? size : hole;
-		if (!copy_range(from, to, data, at))
-			return false;
-	}
-	return true;
-}
-
 static struct world_entry *entry_of(struct world *world, const char *path, bool add)
 {
 	for (uint32_t i = 0; i < world->entries; i++)
@@ -129,7 +95,7 @@ static bool take_original(struct image *image, uint32_t index)
 	if (fd < 0)
 		return false;
 	taken = fstat(fd, &status) == 0 && new_file(image, index) &&
-		set_size(file, status.st_size) && image_copy_file(fd, file->fd, status.st_size);
+		set_size(file, status.st_size) && sparse_copy(fd, file->fd, status.st_size);
 	close(fd);
 	if (taken)
 		set_entry(image, original->path, WORLD_FILE, index);
@@ -400,7 +366,7 @@ static bool copy_whole(struct image *image, uint32_t file)
 	int fd = execution->spare[spare];
 
 	if (spare == execution->spares || ftruncate(fd, image->file[file].size) < 0 ||
-	    !image_copy_file(image->file[file].fd, fd, image->file[file].size))
+	    !sparse_copy(image->file[file].fd, fd, image->file[file].size))
 		return false;
 	fill_in_versions(image, file, fd);
 	if (ftruncate(fd, image->file[file].size) < 0)

@@ -61,7 +61,4 @@ bool image_was_stored(const struct image *image, const struct read_record *read)
 /* The state of a path as recovery_asked has it, by the hash of the path. */
 uint64_t image_asked(const struct image *image, uint64_t what);
 
-/* Copies this many bytes of a file into an empty one; holes stay holes. False with errno. */
-bool image_copy_file(int from, int to, off_t size);
-
 #endif

@@ -86,21 +86,6 @@ static bool await_program(struct engine *engine, struct worker *worker)
 	}
 }
 
-/* A client that did not do its work has tested nothing. False after a message. */
-static bool was_driven(const struct driver *driver)
-{
-	if (!driver->command)
-		return true;
-	if (!driver->started)
-		fprintf(stderr, "perdure: --drive: the program never listened on a socket\n");
-	else if (WIFEXITED(driver->status) && WEXITSTATUS(driver->status))
-		fprintf(stderr, "perdure: --drive: the command ended with status %d\n",
-			WEXITSTATUS(driver->status));
-	else
-		return true;
-	return false;
-}
-
 bool program_run(struct engine *engine)
 {
 	struct worker *worker = &engine->worker[0];
@@ -121,7 +106,7 @@ bool program_run(struct engine *engine)
 	driver_start(&worker->driver, engine->check->settings.drive);
 	done = zygote_say(&worker->zygote, ZYGOTE_FORK, 0) && await_program(engine, worker);
 	driver_end(&worker->driver);
-	if (done && !engine->check->budget && !was_driven(&worker->driver))
+	if (done && !engine->check->budget && !driver_did_its_work(&worker->driver))
 		return false;
 	if (engine->runs == 1)
 		engine->input = input_end(&engine->recorded);

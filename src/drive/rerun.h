@@ -5,6 +5,8 @@
 
 #include <stdbool.h>
 
+#include "drive/driver.h"
+#include "drive/input.h"
 #include "drive/target.h"
 #include "session/session.h"
 
@@ -13,7 +15,10 @@ struct rerun {
 	char **command;
 	const char *drive; /* --drive, or null */
 	struct target_limits limits;
-	int input;   /* what was read from standard input, to be read again; -1: nothing */
+	unsigned runs; /* so far */
+	struct driver driver;
+	struct input recorded; /* what the first one is given, which the others get, too */
+	int input;
 	int nowhere; /* where output goes that nobody shall see */
 };
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "drive/target.h"
 
-#include "drive/driver.h"
-
 #include <dirent.h>
 #include <elf.h>
 #include <errno.h>
@@ -490,7 +488,7 @@ static void pass_signals_on(struct target_end *end, pid_t main_process, bool mai
 }
 
 static void wait_for_all(pid_t main_process, const struct target_limits *limits,
-			 struct driver *driver, const bool *listens, struct target_end *end)
+			 const struct target_company *company, struct target_end *end)
 {
 	struct timespec tick = { .tv_nsec = TICK_MS * 1000000 };
 	bool main_ended = false, told = false, kill_all = false;
@@ -501,10 +499,8 @@ static void wait_for_all(pid_t main_process, const struct target_limits *limits,
 		int status;
 		pid_t pid = waitpid(-1, &status, WNOHANG);
 
-		if (driver && pid > 0 && pid == driver->pid) {
-			driver->done = true;
-			driver->status = status;
-		}
+		if (pid > 0 && company)
+			company->ended(company->context, pid, status);
 		if (pid == main_process) {
 			main_ended = true;
 			ended = target_now();
@@ -517,8 +513,8 @@ static void wait_for_all(pid_t main_process, const struct target_limits *limits,
 			if (!left)
 				return;
 		}
-		if (driver && !main_ended)
-			driver_tick(driver, *listens, false, main_process);
+		if (company && !main_ended)
+			company->tick(company->context, main_process);
 		pass_signals_on(end, main_process, main_ended, &kill_all);
 		if (!kill_all && !end->budget &&
 		    (end->budget = target_over_budget(getpid(), limits, started)))
@@ -566,18 +562,18 @@ bool target_run(char **command, int session_fd, bool heap, const struct target_l
 	child = target_start(command);
 	if (child < 0)
 		return false;
-	wait_for_all(child, limits, NULL, NULL, end);
+	wait_for_all(child, limits, NULL, end);
 	return true;
 }
 
-bool target_run_driven(char **command, const struct target_limits *limits, struct driver *driver,
-		       const bool *listens, struct target_end *end)
+bool target_run_again(char **command, const struct target_limits *limits,
+		      const struct target_company *company, struct target_end *end)
 {
 	pid_t child = target_start(command);
 
 	*end = (struct target_end){ 0 };
 	if (child < 0)
 		return false;
-	wait_for_all(child, limits, driver->command ? driver : NULL, listens, end);
+	wait_for_all(child, limits, company, end);
 	return true;
 }

@@ -70,10 +70,16 @@ bool target_run(char **command, int session_fd, bool heap, const struct target_l
 /* Where the standard descriptors of programs lead that are started from now on; -1: as they are. */
 void target_redirect(int input, int output, int errors);
 
-/* The same after target_prepare, with a client that is started when the program listens. */
-struct driver;
-bool target_run_driven(char **command, const struct target_limits *limits, struct driver *driver,
-		       const bool *listens, struct target_end *end);
+/* Who has something to do while the program runs, or other children. */
+struct target_company {
+	void (*tick)(void *context, int target);
+	void (*ended)(void *context, int pid, int status);
+	void *context;
+};
+
+/* The same after target_prepare, as often as one likes. */
+bool target_run_again(char **command, const struct target_limits *limits,
+		      const struct target_company *company, struct target_end *end);
 
 /* Why the runtime may not have started in this program. */
 const char *target_why_not(const char *program);

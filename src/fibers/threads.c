@@ -36,34 +36,18 @@ static void *start_thread(void *argument)
 	return stack_call_thread(start.function, start.argument);
 }
 
-/* Hooks need some stack, too: a thread with little of it gets more, unless it has its own. */
+/* Hooks need some stack, too: a thread with little of it gets more, unless it brings its own. */
 static bool make_roomy(const pthread_attr_t *attributes, pthread_attr_t *copy)
 {
 	enum { LEAST = 256 << 10 };
-	size_t size = 0, guard = 0;
-	struct sched_param parameters;
-	int detached = 0, inherits = 0, policy = 0, scope = 0;
+	size_t size = 0;
 	void *stack = NULL;
 
 	pthread_attr_getstack(attributes, &stack, &size);
 	if (!size || size >= LEAST || (uintptr_t)stack + size != 0)
 		return false;
-	pthread_attr_getguardsize(attributes, &guard);
-	pthread_attr_getdetachstate(attributes, &detached);
-	pthread_attr_getinheritsched(attributes, &inherits);
-	pthread_attr_getschedpolicy(attributes, &policy);
-	pthread_attr_getschedparam(attributes, &parameters);
-	pthread_attr_getscope(attributes, &scope);
-	if (pthread_attr_init(copy))
-		return false;
-	pthread_attr_setstacksize(copy, LEAST);
-	pthread_attr_setguardsize(copy, guard);
-	pthread_attr_setdetachstate(copy, detached);
-	pthread_attr_setschedpolicy(copy, policy);
-	pthread_attr_setschedparam(copy, &parameters);
-	pthread_attr_setinheritsched(copy, inherits);
-	pthread_attr_setscope(copy, scope);
-	return true;
+	*copy = *attributes; /* shares what it points to, and is not destroyed */
+	return pthread_attr_setstacksize(copy, LEAST) == 0;
 }
 
 static int create_native(pthread_t *thread, const pthread_attr_t *attributes,
@@ -83,8 +67,6 @@ static int create_native(pthread_t *thread, const pthread_attr_t *attributes,
 	}
 	roomy = attributes && make_roomy(attributes, &copy);
 	result = REAL(pthread_create)(thread, roomy ? &copy : attributes, start_thread, start);
-	if (roomy)
-		pthread_attr_destroy(&copy);
 	if (result)
 		free(start);
 	return result;

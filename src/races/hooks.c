@@ -9,8 +9,6 @@
 #include "races/races.h"
 #include "runtime/hooks.h"
 
-enum { LINE = 64 };
-
 bool runtime_races;
 
 void races_start(void)
@@ -69,13 +67,18 @@ static void open_region(struct racer *self, unsigned actions, const void *p, uin
  * While regions are open, others shall get on: a thread that takes a lock again and again lets
  * nobody else have it. At each place of the program only a few times, and not for long.
  */
-enum { OFTEN = 64, SOMETIMES = 8 };
+enum { OFTEN = 64, SOMETIMES = 8, SPOTS = 1 << 12 };
+
+static unsigned place_of(uintptr_t pc)
+{
+	return (pc * 0x9e3779b97f4a7c15ull >> 32) % SPOTS;
+}
 
 static void give_way(struct racer *self, uintptr_t pc, unsigned most)
 {
-	enum { PLACES = 1 << 12, IN_VAIN = 14, LATER = 8, ENOUGH = 8, SHORTEST = 100000 /* ns */ };
-	static uint8_t times[PLACES], in_vain[PLACES];
-	unsigned place = pc * 0x9e3779b97f4a7c15ull >> 52;
+	enum { IN_VAIN = 14, LATER = 8, ENOUGH = 8, SHORTEST = 100000 /* ns */ };
+	static uint8_t times[SPOTS], in_vain[SPOTS];
+	unsigned place = place_of(pc);
 	struct timespec start, now;
 	uint64_t before;
 	long longest;
@@ -96,6 +99,27 @@ static void give_way(struct racer *self, uintptr_t pc, unsigned most)
 	in_vain[place] += sync_progress(self) == before;
 }
 
+/* --delay: less and less likely where nothing comes of it. */
+static void wait_a_little(struct racer *self, uintptr_t pc)
+{
+	enum { CERTAIN = 100 };
+	static uint8_t lost[SPOTS]; /* per cent of its probability */
+	const struct session_races *races = &runtime_session->races;
+	uint8_t *here = &lost[place_of(pc)];
+	uint32_t found = races->found, more = *here + races->settings.decay;
+	struct timespec time = { .tv_sec = races->settings.delay / 1000000,
+				 .tv_nsec = races->settings.delay % 1000000 * 1000l };
+
+	if (!races->settings.delay || races->discovers || !self->regions)
+		return;
+	self->random = self->random * 1664525u + 1013904223u;
+	if ((self->random >> 8) % CERTAIN < *here)
+		return;
+	syscall(SYS_nanosleep, &time, NULL);
+	if (races->found == found)
+		*here = (uint8_t)(more < CERTAIN ? more : CERTAIN);
+}
+
 /* ---- accesses ---- */
 
 /*
@@ -109,7 +133,7 @@ static void access_known(struct racer *self, unsigned actions, const void *p, ui
 	bool release = known & RACES_RELEASE || unknown, acquire = known & RACES_ACQUIRE || unknown;
 
 	if (actions & RACES_STORES && (release || sync_is_locked_word(p)))
-		sync_freed(self, p, NULL);
+		sync_freed(self, p);
 	if (in_window(p) && !(known & RACES_LOCK) && !sync_is_lock(p)) {
 		if (actions & RACES_STORES) {
 			regions_rely(self);
@@ -137,7 +161,7 @@ void races_access(unsigned actions, const void *p, uint64_t size, uint32_t flags
 	if (runtime_session->races.discovers) {
 		learn_access(self, actions, p, size, pc);
 		if (actions & RACES_STORES && sync_is_locked_word(p)) {
-			sync_freed(self, p, NULL);
+			sync_freed(self, p);
 			learn_is(pc, RACES_RELEASE);
 		}
 	} else {
@@ -176,13 +200,12 @@ void races_open(unsigned actions, const void *p, uint64_t size, uintptr_t access
  * An atomic or volatile access of instrumented code, of which the compiler knows the order; locked
  * instructions have told the rest, if they are in PM.
  */
-void races_visible(const void *p, uint64_t descriptor, const struct frame *frame)
+void races_visible(const void *p, uint64_t descriptor)
 {
 	bool rmw = descriptor & PERDURE_RMW, stores = descriptor & PERDURE_STORES;
 	unsigned order = descriptor >> PERDURE_ORDER_SHIFT & 7;
 	struct racer *self;
 
-	(void)frame;
 	if (!p || (order == PERDURE_ORDER_RELAXED && !rmw) || !(self = enter()))
 		return;
 	if (rmw || stores)
@@ -216,8 +239,6 @@ static void complete_pending(struct racer *self)
 		regions_complete(self, self->pending[--self->pendings]);
 }
 
-static void wait_a_little(struct racer *self);
-
 void races_lock_begin(const void *p, uint64_t size, uintptr_t pc)
 {
 	struct racer *self = enter();
@@ -229,7 +250,7 @@ void races_lock_begin(const void *p, uint64_t size, uintptr_t pc)
 		regions_rely(self);
 	}
 	give_way(self, pc, OFTEN);
-	wait_a_little(self);
+	wait_a_little(self, pc);
 	sync_lock_begin(self, p, value_at(p, size));
 	thread_leave();
 }
@@ -257,14 +278,14 @@ void races_lock_end(const void *p, uint64_t size, bool stored, uintptr_t pc, uin
 
 void races_flush(const void *p, uint64_t size, uint32_t kind, uintptr_t pc)
 {
-	uint64_t line = (uintptr_t)p & -(uint64_t)LINE, end = (uintptr_t)p + size;
+	uint64_t line = (uintptr_t)p & -(uint64_t)PERDURE_LINE_SIZE, end = (uintptr_t)p + size;
 	struct racer *self = runtime_session->races.discovers ? NULL : enter();
 
 	if (!self)
 		return;
 	give_way(self, pc, OFTEN);
-	for (; line < end; line += LINE) {
-		note(PERDURE_EVENT_FLUSH, kind, (void *)line, LINE, 0);
+	for (; line < end; line += PERDURE_LINE_SIZE) {
+		note(PERDURE_EVENT_FLUSH, kind, (void *)line, PERDURE_LINE_SIZE, 0);
 		regions_flush(self, line, kind == PERDURE_CLFLUSH);
 	}
 	thread_leave();
@@ -284,12 +305,12 @@ void races_fence(uintptr_t pc)
 
 void races_persist(const void *p, uint64_t size)
 {
-	uint64_t line = (uintptr_t)p & -(uint64_t)LINE, end = (uintptr_t)p + size;
+	uint64_t line = (uintptr_t)p & -(uint64_t)PERDURE_LINE_SIZE, end = (uintptr_t)p + size;
 	struct racer *self = runtime_session->races.discovers ? NULL : enter();
 
 	if (!self)
 		return;
-	for (; line < end; line += LINE) {
+	for (; line < end; line += PERDURE_LINE_SIZE) {
 		regions_flush(self, line, true);
 		regions_complete(self, line);
 	}
@@ -297,26 +318,6 @@ void races_persist(const void *p, uint64_t size)
 }
 
 /* ---- synchronisation by name ---- */
-
-/* Delays where they are of use, less and less where they are not. */
-static void wait_a_little(struct racer *self)
-{
-	enum { CERTAIN = 100 };
-	const struct session_races *races = &runtime_session->races;
-	static __thread uint32_t lost; /* per cent of its probability */
-	uint32_t found = races->found;
-	struct timespec time = { .tv_sec = races->settings.delay / 1000000,
-				 .tv_nsec = races->settings.delay % 1000000 * 1000l };
-
-	if (!races->settings.delay || races->discovers || !self->regions || lost >= CERTAIN)
-		return;
-	self->random = self->random * 1664525u + 1013904223u;
-	if ((self->random >> 8) % CERTAIN < lost)
-		return;
-	syscall(SYS_nanosleep, &time, NULL);
-	if (races->found == found)
-		lost += races->settings.decay;
-}
 
 void races_before_lock(uintptr_t pc)
 {
@@ -348,7 +349,7 @@ void races_release(const void *object, bool fences, uintptr_t pc)
 		complete_pending(self);
 	regions_rely(self);
 	give_way(self, pc, OFTEN);
-	wait_a_little(self);
+	wait_a_little(self, pc);
 	sync_give(self, object);
 	thread_leave();
 }
@@ -377,35 +378,41 @@ void races_synchronise(const void *object)
 	thread_leave();
 }
 
-/* What both ends of a pipe have in common; other things are one and the same. */
-void races_handed(int fd, bool given)
+/*
+ * What both ends have in common: a pipe its number, everything else inside of the process is one
+ * and the same. Null for what is not between threads.
+ */
+static const void *medium_of(int fd)
 {
 	static const char kernel;
-	struct racer *self;
+	struct sockaddr_storage name = { 0 };
+	socklen_t length = sizeof(name);
 	struct stat status;
 
-	if (fd >= 0 && (syscall(SYS_fstat, fd, &status) < 0 || S_ISREG(status.st_mode) ||
-			S_ISDIR(status.st_mode) || S_ISCHR(status.st_mode)))
-		return;
-	if (fd >= 0 && S_ISSOCK(status.st_mode)) {
-		struct sockaddr_storage name = { 0 };
-		socklen_t size = sizeof(name);
+	if (fd < 0)
+		return &kernel;
+	if (syscall(SYS_fstat, fd, &status) < 0 || S_ISREG(status.st_mode) ||
+	    S_ISDIR(status.st_mode) || S_ISCHR(status.st_mode))
+		return NULL;
+	if (S_ISSOCK(status.st_mode) &&
+	    (syscall(SYS_getsockname, fd, &name, &length) < 0 || name.ss_family != AF_UNIX))
+		return NULL;
+	return S_ISFIFO(status.st_mode) ? (const void *)status.st_ino : &kernel;
+}
 
-		if (syscall(SYS_getsockname, fd, &name, &size) < 0 || name.ss_family != AF_UNIX)
-			return; /* to somebody else */
-		status.st_ino = 0;
-	}
-	self = enter();
+void races_handed(int fd, bool given)
+{
+	const void *medium = medium_of(fd);
+	struct racer *self = medium ? enter() : NULL;
+
 	if (!self)
 		return;
 	if (given) {
 		complete_pending(self);
 		regions_rely(self);
-		sync_release(self,
-			     fd >= 0 && S_ISFIFO(status.st_mode) ? (void *)status.st_ino : &kernel);
+		sync_release(self, medium);
 	} else {
-		sync_acquire(self,
-			     fd >= 0 && S_ISFIFO(status.st_mode) ? (void *)status.st_ino : &kernel);
+		sync_acquire(self, medium);
 	}
 	thread_leave();
 }

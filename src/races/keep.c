@@ -11,36 +11,7 @@
 
 #include "model/spin.h"
 #include "races/races.h"
-
-static bool copy_range(int from, int to, off_t start, off_t end)
-{
-	loff_t in = start, out = start;
-
-	while (in < end) {
-		ssize_t n =
-			syscall(SYS_copy_file_range, from, &in, to, &out, (size_t)(end - in), 0u);
-
-		if (n <= 0)
-			return false;
-	}
-	return true;
-}
-
-/* Holes stay holes. */
-static bool copy_file(int from, int to, off_t size)
-{
-	off_t start = 0, end;
-
-	if (ftruncate(to, size) < 0)
-		return false;
-	while (start < size && (start = lseek(from, start, SEEK_DATA)) >= 0) {
-		end = lseek(from, start, SEEK_HOLE);
-		if (end < 0 || !copy_range(from, to, start, end))
-			return false;
-		start = end;
-	}
-	return true;
-}
+#include "session/sparse.h"
 
 static void keep_copy(const char *path, uint32_t number)
 {
@@ -51,7 +22,8 @@ static void keep_copy(const char *path, uint32_t number)
 
 	snprintf(copy, sizeof(copy), "%s/%u", runtime_session->races.directory, number);
 	to = (int)syscall(SYS_openat, AT_FDCWD, copy, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-	if (from < 0 || to < 0 || fstat(from, &status) < 0 || !copy_file(from, to, status.st_size))
+	if (from < 0 || to < 0 || fstat(from, &status) < 0 || ftruncate(to, status.st_size) < 0 ||
+	    !sparse_copy(from, to, status.st_size))
 		session_limit(runtime_session, thread_owner(),
 			      "a PM file could not be copied: the second run found what the first "
 			      "had left");

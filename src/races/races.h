@@ -33,7 +33,7 @@ HIDDEN void races_access(unsigned actions, const void *p, uint64_t size, uint32_
 HIDDEN void races_told(unsigned actions, const void *p, uint64_t size, uint32_t flags,
 		       const struct frame *frame);
 /* An access that the compiler knows to be atomic or volatile, to any memory. */
-HIDDEN void races_visible(const void *p, uint64_t descriptor, const struct frame *frame);
+HIDDEN void races_visible(const void *p, uint64_t descriptor);
 /* A locked instruction: before it, and after it if it stores. */
 HIDDEN void races_lock_begin(const void *p, uint64_t size, uintptr_t pc);
 HIDDEN void races_lock_end(const void *p, uint64_t size, bool stored, uintptr_t pc, uint32_t known,
@@ -44,8 +44,7 @@ HIDDEN void races_open(unsigned actions, const void *p, uint64_t size, uintptr_t
 HIDDEN void races_flush(const void *p, uint64_t size, uint32_t kind, uintptr_t pc);
 HIDDEN void races_fence(uintptr_t pc);
 HIDDEN void races_persist(const void *p, uint64_t size);
-/* Locks and the like, known by name; a lock is held until it is released. */
-/* … it is about to be taken by a call there … */
+/* Locks and the like, known by name: before one is taken by a call at `pc`, after that, … */
 HIDDEN void races_before_lock(uintptr_t pc);
 HIDDEN void races_acquire(const void *object);
 HIDDEN void races_release(const void *object, bool fences, uintptr_t pc);
@@ -149,9 +148,8 @@ HIDDEN void sync_lock_end(struct racer *self, const void *p, uint64_t value, boo
 /* Has a locked instruction changed it? And is it a lock? */
 HIDDEN bool sync_is_locked_word(const void *p);
 HIDDEN bool sync_is_lock(const void *p);
-/* A plain store to such a word. */
-/* `value` is what is stored there; null if that is not known. */
-HIDDEN void sync_freed(struct racer *self, const void *p, const uint64_t *value);
+/* A plain store that may free one. */
+HIDDEN void sync_freed(struct racer *self, const void *p);
 
 /* ---- learn.c ---- */
 
@@ -188,14 +186,15 @@ static inline bool races_is_known(unsigned actions, uint64_t address, uint32_t s
 	 * One that is not followed is only counted (happens-before must know what it acquires); the
 	 * one that is, is counted by its hook.
 	 */
-	if (runtime_session->races.settings.sample > 1 && self &&
+	if (!self || runtime_session->races.discovers || !in_window((void *)address))
+		return false;
+	if (runtime_session->races.settings.sample > 1 &&
 	    !(runtime_session->races.settings.detectors & RACES_HB) &&
 	    self->skipped + 1 < runtime_session->races.settings.sample) {
 		self->skipped++;
 		return true;
 	}
-	return actions == RACES_LOADS && !runtime_session->races.discovers &&
-	       in_window((void *)address) && regions_has_seen(address, size, behind);
+	return actions == RACES_LOADS && regions_has_seen(address, size, behind);
 }
 
 #endif

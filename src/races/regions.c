@@ -14,7 +14,7 @@
 #include "races/races.h"
 
 #define TABLE_BASE 0x300000000000ull
-enum { SLOTS = 7, LINE = 64, WARM_UP = 1 << 15, COUNTED = 256 };
+enum { SLOTS = 7, LINE = PERDURE_LINE_SIZE, WARM_UP = 1 << 15, COUNTED = 256 };
 
 enum state { FREE, LOADED, DIRTY, PENDING, CLEAN };
 
@@ -410,7 +410,6 @@ static void persist(struct racer *self, uint64_t line, uint8_t from, uint8_t to)
 	locked = spin_lock(&l->lock, thread_owner());
 	for (unsigned i = 0; i < SLOTS; i++) {
 		struct region *r = &l->slot[i];
-
 		bool own = r->racer == racer_number(self);
 
 		if (from == PENDING ? !waits_for(r, self)

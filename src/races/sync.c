@@ -296,13 +296,12 @@ bool sync_is_lock(const void *p)
 	return w->address == (uintptr_t)p && w->is_lock;
 }
 
-void sync_freed(struct racer *me, const void *p, const uint64_t *value)
+void sync_freed(struct racer *me, const void *p)
 {
 	struct word *w = word_at(p);
 	bool locked = spin_lock(&w->lock, thread_owner());
 
-	if (w->address == (uintptr_t)p && w->taken && w->racer == me - racers &&
-	    (!value || *value == w->before)) {
+	if (w->address == (uintptr_t)p && w->taken && w->racer == me - racers) {
 		w->is_lock = true;
 		w->taken = false;
 	}

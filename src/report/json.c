@@ -218,8 +218,10 @@ static json_t *stats_json(const struct result *r)
 	if (r->check && r->check->settings.exhaustive)
 		json_object_set_new(stats, "eager_states_log2",
 				    json_real(counts->eager_states_log2));
-	if (r->races)
+	if (r->races) {
 		json_object_set_new(stats, "regions", json_integer(r->races->regions));
+		json_object_set_new(stats, "regions_lost", json_integer(r->races->lost));
+	}
 	json_object_set_new(stats, "seconds", json_real(r->seconds));
 	return stats;
 }

@@ -529,8 +529,9 @@ static void before_visible(const void *p, uint64_t descriptor)
 
 void hook_visible(const void *p, uint64_t descriptor, const struct frame *frame)
 {
+	(void)frame;
 	if (runtime_races) {
-		races_visible(p, descriptor, frame);
+		races_visible(p, descriptor);
 		return;
 	}
 	if (!fibers_on)

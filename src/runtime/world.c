@@ -19,24 +19,9 @@
 #include <unistd.h>
 
 #include "runtime/world.h"
+#include "session/sparse.h"
 
 /* ---- copying ---- */
-
-static bool copy_range(int from, int to, off_t start, off_t end)
-{
-	enum { PIECE = 1 << 16 };
-	char piece[PIECE];
-
-	while (start < end) {
-		size_t wanted = end - start < PIECE ? (size_t)(end - start) : PIECE;
-		ssize_t got = syscall(SYS_pread64, from, piece, wanted, start);
-
-		if (got <= 0 || syscall(SYS_pwrite64, to, piece, got, start) != got)
-			return got == 0;
-		start += got;
-	}
-	return true;
-}
 
 static bool is_too_large(const struct stat *status)
 {
@@ -49,7 +34,6 @@ static bool is_too_large(const struct stat *status)
 static bool copy_file(int from, int to)
 {
 	struct stat status;
-	off_t at = 0;
 
 	if (syscall(SYS_fstat, from, &status) < 0)
 		return false;
@@ -64,17 +48,7 @@ static bool copy_file(int from, int to)
 	}
 	if (syscall(SYS_ftruncate, to, status.st_size) < 0)
 		return false;
-	while (at < status.st_size) {
-		off_t data = lseek(from, at, SEEK_DATA), hole;
-
-		if (data < 0)
-			break;
-		hole = lseek(from, data, SEEK_HOLE);
-		if (!copy_range(from, to, data, hole < 0 ? status.st_size : hole))
-			return false;
-		at = hole < 0 ? status.st_size : hole;
-	}
-	return true;
+	return sparse_copy(from, to, status.st_size);
 }
 
 int world_raw_open(const char *path, int flags)

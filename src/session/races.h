@@ -17,8 +17,8 @@ enum races_learned {
 	RACES_PM = 1,        /* it touches PM */
 	RACES_ACQUIRE = 2,   /* it loads what another thread stores, without a lock */
 	RACES_RELEASE = 4,   /* it stores what another thread loads so, or frees a lock */
-	RACES_EXECUTED = 16, /* otherwise nothing is known of it */
 	RACES_LOCK = 8,      /* it touches the word of a lock: that is no data */
+	RACES_EXECUTED = 16, /* otherwise nothing is known of it */
 };
 
 /* By the object's path and the place in it: see modules_key. */
@@ -90,7 +90,6 @@ enum races_trait {
 	RACES_READ_IT = 8,        /* the load came when the store was not persistent */
 	RACES_FED_STORE = 16,     /* … and then the thread stored to PM, before it was */
 	RACES_LEFT = 32,          /* … or told somebody outside */
-	RACES_NEVER = 64,         /* nobody had written it back by then */
 };
 
 #endif

@@ -177,7 +177,8 @@ class Races(TestCase):
         wanted = pairs_wanted(source)
         self.assertEqual(self.races(source, "--delay", "1", "--decay", "20", "--seed", "3", "--runs", "2", status=1), wanted)
         self.assertLessEqual(self.races(source, "--sample", "1/4", "--runs", "2", status=1), wanted)
-        self.assertLessEqual(self.races(source, "--minimal-regions", "--runs", "2", status=None), wanted)
+        minimal = self.races(source, "--minimal-regions", "--runs", "4", status=1)
+        self.assertLessEqual(minimal, wanted)
         (self.directory / "pool").unlink()
         text = self.run_tool("threads", "--quiet", "--pm", "pool", "--dump-regions", "./program", "pool", status=1).stdout
         self.assertRegex(text, r"(?m)^writer: store at .*figure1.c:\d+\+.* starts at .*figure1.c")
@@ -185,6 +186,101 @@ class Races(TestCase):
         self.assertTrue((self.directory / "regions.dot").read_text().startswith("digraph"))
         for bad in ("--sample=2", "--detector=all", "--runs=0", "--delay=x", "--decay=101"):
             self.run_tool("threads", bad, "./program", status=2)
+
+    def test_flush_on_read(self):
+        """A reader that writes back what it has read before it relies on it, and one that does not."""
+        self.write("reader.c", r"""
+            #include <pthread.h>
+            #include "pm.h"
+            static struct { _Alignas(64) volatile long head; _Alignas(64) long copy; } *pm;
+            static void *store(void *unused)
+            {
+                for (long i = 0; i < 20000; i++) {
+                    pm->head = i;
+                    PERSIST(&pm->head);
+                }
+                return unused;
+            }
+            static void *load(void *unused)
+            {
+                for (long i = 0; i < 20000; i++) {
+                    long seen = pm->head;
+                    WHEN_FIXED(PERSIST(&pm->head));
+                    pm->copy = seen;
+                    PERSIST(&pm->copy);
+                }
+                return unused;
+            }
+            int main(int argc, char **argv)
+            {
+                pthread_t a, b;
+                pm = pm_map(argv);
+                pthread_create(&a, NULL, store, NULL);
+                pthread_create(&b, NULL, load, NULL);
+                pthread_join(a, NULL);
+                pthread_join(b, NULL);
+                return 0;
+            }""")
+        source = self.directory / "reader.c"
+        for flags, options, found in (((), (), True), (("-DFIXED",), (), True), ((), ("--flush-on-read",), True),
+                                      (("-DFIXED",), ("--flush-on-read",), False)):
+            with self.subTest(flags=flags, options=options):
+                self.build("gcc", source, "-O2", "-I", PROGRAMS, *flags)
+                effects = [f["race"]["effects"] for f in (self.races(source, "--runs", "3", *options, status=None),
+                                                          self.load()["findings"])[1]]
+                self.assertEqual(any("read" in e for e in effects), found)
+
+    def test_server(self):
+        """Two threads that serve a client, which must do its work."""
+        self.write("server.c", r"""
+            #include <arpa/inet.h>
+            #include <pthread.h>
+            #include <sys/socket.h>
+            #include "pm.h"
+            static long *pm;
+            static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+            static void *serve(void *fd)
+            {
+                char byte;
+                while (read((int)(long)fd, &byte, 1) == 1) {
+                    pthread_mutex_lock(&lock);
+                    byte = (char)++*pm;
+                    pthread_mutex_unlock(&lock);
+                    PERSIST(pm);
+                    if (write((int)(long)fd, &byte, 1) != 1)
+                        break;
+                }
+                return NULL;
+            }
+            int main(int argc, char **argv)
+            {
+                struct sockaddr_in to = { AF_INET, htons(atoi(argv[2])), { htonl(INADDR_LOOPBACK) } };
+                int fd = socket(AF_INET, SOCK_STREAM, 0);
+                pthread_t thread;
+                pm = pm_map(argv);
+                if (bind(fd, (struct sockaddr *)&to, sizeof(to)) < 0 || listen(fd, 5) < 0)
+                    return 1;
+                for (;;)
+                    pthread_create(&thread, NULL, serve, (void *)(long)accept(fd, NULL, NULL));
+            }""")
+        self.write("client.py", r"""
+import socket, sys, threading
+def talk():
+    with socket.create_connection(("127.0.0.1", int(sys.argv[1]))) as s:
+        for _ in range(300):
+            s.sendall(b"x")
+            s.recv(1)
+threads = [threading.Thread(target=talk) for _ in range(2)]
+[t.start() for t in threads]
+[t.join() for t in threads]
+""")
+        self.build("gcc", self.directory / "server.c", "-O2", "-I", PROGRAMS)
+        port = str(20000 + os.getpid() % 20000)
+        run = lambda client, status: self.run_tool("threads", "--pm", "pool", "--json", "result.json", "--drive", client,
+                                                   "./program", "pool", port, status=status)
+        run("python3 client.py " + port, 1)
+        self.assertIn("output", [e for f in self.load()["findings"] for e in f["race"]["effects"]])
+        self.assertIn("ended with status 7", run("exit 7", 3).stderr)
 
     def test_files_and_input(self):
         """Each run finds the files and the input that the first one found, and only one is heard."""

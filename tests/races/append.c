@@ -4,11 +4,12 @@
 
 enum { LENGTH = 16 };
 
-static struct {
+struct root {
 	_Alignas(64) char value[LENGTH];
 	_Alignas(64) uint8_t flags;
 	_Alignas(64) char longer[2 * LENGTH];
-} *root;
+};
+static struct root *root;
 static pthread_mutex_t item = PTHREAD_MUTEX_INITIALIZER;
 
 static void *increment(void *unused)

@@ -2,10 +2,11 @@
 /* A collector notes under its lock what the oldest version is, and nobody ever persists that. */
 #include "races.h"
 
-static struct {
+struct root {
 	_Alignas(64) long oldest;
 	long minimum;
-} *root;
+};
+static struct root *root;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void *collect(void *unused)

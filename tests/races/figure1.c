@@ -2,9 +2,10 @@
 /* Figure 1: a store under another lock, and one that is persistent after its lock was released. */
 #include "races.h"
 
-static struct {
+struct root {
 	_Alignas(64) long x;
-} *root;
+};
+static struct root *root;
 static pthread_mutex_t a = PTHREAD_MUTEX_INITIALIZER, b = PTHREAD_MUTEX_INITIALIZER;
 
 __attribute__((noinline)) static void persist_x(void)

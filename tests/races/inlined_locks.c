@@ -3,11 +3,12 @@
  */
 #include "races.h"
 
-static struct {
+struct root {
 	_Alignas(64) long data[4][8]; /* a line for each lock */
 	_Alignas(64) uint8_t byte;
 	_Alignas(64) int readers;
-} *root;
+};
+static struct root *root;
 static int word;
 static struct {
 	unsigned next, owner;

@@ -4,10 +4,11 @@
 
 enum { SLOTS = 4 };
 
-static struct slot {
+struct slot {
 	_Alignas(64) volatile long key;
 	long value;
-} *slot;
+};
+static struct slot *slot;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void insert(struct slot *s, long key)
@@ -18,7 +19,7 @@ static void insert(struct slot *s, long key)
 	PERSIST(&s->key);
 }
 
-static void delete(struct slot *s)
+static void erase(struct slot *s)
 {
 	s->key = 0; /* store: delete */
 	PERSIST(&s->key);
@@ -31,7 +32,7 @@ static void *writer(void *unused)
 		if (i & 1)
 			insert(&slot[i / 2 % SLOTS], i);
 		else
-			delete (&slot[(i - 1) / 2 % SLOTS]);
+			erase(&slot[(i - 1) / 2 % SLOTS]);
 		pthread_mutex_unlock(&lock);
 	}
 	return unused;

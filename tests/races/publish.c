@@ -9,11 +9,12 @@
 
 enum { NODES = 256 };
 
-static struct node {
+struct node {
 	_Alignas(64) long value;
 	long between[3];
 	long copy;
-} *node;
+};
+static struct node *node;
 static struct node *_Atomic published;
 
 static void *writer(void *unused)

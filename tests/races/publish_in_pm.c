@@ -4,12 +4,13 @@
 
 enum { NODES = 256 };
 
-static struct {
+struct root {
 	_Alignas(64) struct node {
 		_Alignas(64) long value;
 	} *volatile head;
 	struct node node[NODES];
-} *root;
+};
+static struct root *root;
 
 static void *writer(void *unused)
 {

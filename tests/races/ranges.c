@@ -2,13 +2,14 @@
 /* Accesses that share some of their bytes, whole lines that are flushed, streaming stores. */
 #include "races.h"
 
-static struct {
+struct root {
 	_Alignas(64) uint32_t word[16];
 	_Alignas(64) long long streamed[2];
 	_Alignas(64) long written[2];
 	_Alignas(64) long left; /* share a line, and nothing else */
 	long right;
-} *root;
+};
+static struct root *root;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_spinlock_t spin; /* a plain store frees it, which is no fence */
 

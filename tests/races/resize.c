@@ -7,10 +7,11 @@ enum { BUCKETS = 64 };
 struct table {
 	_Alignas(64) long bucket[BUCKETS];
 };
-static struct {
+struct root {
 	_Alignas(64) struct table *current;
 	struct table table[2];
-} *root;
+};
+static struct root *root;
 static pthread_rwlock_t resizing = PTHREAD_RWLOCK_INITIALIZER;
 
 static void *resize(void *unused)

@@ -10,7 +10,7 @@
 
 enum { SOME = 300 };
 
-static struct {
+struct root {
 	_Alignas(64) long stack;
 	_Alignas(64) long local;
 	_Alignas(64) long piped;
@@ -18,7 +18,8 @@ static struct {
 	_Alignas(64) long once;
 	_Alignas(64) long left;
 	long right;
-} *pm;
+};
+static struct root *pm;
 
 static _Atomic(_Atomic int *) waiting, mailbox;
 static __thread _Atomic int letter;
