@@ -294,6 +294,21 @@ static int install(int number, const struct sigaction *action)
 	return REAL(sigaction)(number, &ours, NULL);
 }
 
+/* Which traps the program thinks are blocked: bit 0 for SIGTRAP, bit 1 for SIGILL. */
+static __thread unsigned blocked __attribute__((tls_model("initial-exec")));
+
+/* The program may have blocked them before anything was patched. */
+static void take_over_mask(void)
+{
+	sigset_t now, traps;
+
+	sigemptyset(&traps);
+	sigaddset(&traps, SIGTRAP);
+	sigaddset(&traps, SIGILL);
+	if (REAL(pthread_sigmask)(SIG_UNBLOCK, &traps, &now) == 0)
+		blocked = (unsigned)(sigismember(&now, SIGTRAP) | sigismember(&now, SIGILL) << 1);
+}
+
 void binary_signals_start(void)
 {
 	for (int i = 1; i < SIGNALS; i++)
@@ -303,6 +318,7 @@ void binary_signals_start(void)
 		if (is_trap(i) ||
 		    (wanted[i].sa_handler != SIG_DFL && wanted[i].sa_handler != SIG_IGN))
 			install(i, &wanted[i]);
+	take_over_mask();
 }
 
 PUBLIC int sigaction(int number, const struct sigaction *restrict action,
@@ -364,9 +380,6 @@ PUBLIC sighandler_t sysv_signal(int number, sighandler_t handler)
 }
 
 /* ---- masks ---- */
-
-/* Which traps the program thinks are blocked: bit 0 for SIGTRAP, bit 1 for SIGILL. */
-static __thread unsigned blocked __attribute__((tls_model("initial-exec")));
 
 int binary_set_mask(int how, const sigset_t *set, sigset_t *old)
 {

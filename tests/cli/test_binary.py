@@ -46,6 +46,33 @@ class Binary(TestCase):
                     patched = re.search(rb"(\d+) of \d+ instructions", ran.stderr)
                     self.assertEqual(bool(patched and int(patched[1])), bool(options), ran.stderr)
 
+    def test_traps_that_were_blocked_before(self):
+        self.write("blocked.c", r"""
+            #include <signal.h>
+            #include "pm.h"
+            int main(int argc, char **argv)
+            {
+                sigset_t traps, now;
+                long *pm;
+                sigemptyset(&traps);
+                sigaddset(&traps, SIGTRAP);
+                sigprocmask(SIG_BLOCK, &traps, NULL);
+                pm = pm_map(argv); /* patched here */
+                *pm = argc;
+                PERSIST(pm);
+                sigprocmask(SIG_BLOCK, NULL, &now);
+                FILE *status = fopen("/proc/self/status", "r");
+                char line[256];
+                unsigned long really = 0;
+                while (fgets(line, sizeof(line), status))
+                    sscanf(line, "SigBlk: %lx", &really);
+                printf("%d %d\\n", sigismember(&now, SIGTRAP), (int)(really >> (SIGTRAP - 1) & 1));
+                return 0;
+            }""")
+        self.build("gcc", "blocked.c", "blocked", "-O2")
+        result = self.run_tool("run", "--pm", "pool", "./blocked", "pool", status=0)
+        self.assertEqual(result.stdout, "1 0\n")  # as the program sees it, and as it is
+
     def test_all_of_pmdk_is_patched(self):
         self.write("pool.c", r"""
             #include <libpmemobj.h>
