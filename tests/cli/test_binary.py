@@ -66,7 +66,7 @@ class Binary(TestCase):
                 unsigned long really = 0;
                 while (fgets(line, sizeof(line), status))
                     sscanf(line, "SigBlk: %lx", &really);
-                printf("%d %d\\n", sigismember(&now, SIGTRAP), (int)(really >> (SIGTRAP - 1) & 1));
+                printf("%d %d\n", sigismember(&now, SIGTRAP), (int)(really >> (SIGTRAP - 1) & 1));
                 return 0;
             }""")
         self.build("gcc", "blocked.c", "blocked", "-O2")
