@@ -321,8 +321,10 @@ HIDDEN void binary_start(void);
 HIDDEN bool binary_ask_also(uintptr_t address);
 /* Which part of memory that is, or PERDURE_WINDOW_INDEX. */
 extern HIDDEN uint8_t binary_second_window;
-/* There is going to be PM, or a second thread. */
+/* There is going to be PM. */
 HIDDEN void binary_needed(void);
+/* From now on code runs that cannot be changed. */
+HIDDEN void binary_thread_starts(void);
 /* Libraries have come. */
 HIDDEN void binary_update(void);
 /* Something was unloaded: what comes next may lie where it was. */

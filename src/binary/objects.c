@@ -16,6 +16,7 @@
 #include "binary/binary.h"
 #include "heap/heap.h"
 #include "races/races.h"
+#include "runtime/elf_tables.h"
 #include "runtime/execution.h"
 #include "runtime/library.h"
 
@@ -404,9 +405,9 @@ static int consider(struct dl_phdr_info *info, size_t size, void *unused)
 /*
  * Code is patched when there is going to be PM. Until then programs run as they are: many that are
  * started along the way never have any. A second thread is the last moment, since code that runs
- * cannot be changed.
+ * cannot be changed: unless nothing that is loaded could map anything.
  */
-static enum { OFF, WAITING, ON } state;
+static enum { OFF, WAITING, ON, LEFT_ALONE } state;
 static bool calm;
 
 /* A program may map PM by a system call that nobody else sees. */
@@ -437,6 +438,35 @@ static int disturb(struct dl_phdr_info *info, size_t size, void *unused)
 	else if (is_wanted(name))
 		for_each_section(info->dlpi_name, info->dlpi_addr, look_for_system_calls);
 	return !calm;
+}
+
+static bool brings_pm(const struct elf_tables *tables, const ElfW(Rela) * relocation, size_t count)
+{
+	static const char *const names[] = { "mmap",   "mmap64",  "mremap",  "shmat",
+					     "dlopen", "dlmopen", "syscall", "perdure_register" };
+
+	for (; relocation && count; relocation++, count--) {
+		const char *name =
+			tables->text + tables->symbol[ELF64_R_SYM(relocation->r_info)].st_name;
+
+		for (unsigned i = 0; i < sizeof(names) / sizeof(*names); i++)
+			if (strcmp(name, names[i]) == 0)
+				return true;
+	}
+	return false;
+}
+
+static int can_map(struct dl_phdr_info *info, size_t size, void *unused)
+{
+	struct elf_tables tables;
+
+	(void)size;
+	(void)unused;
+	if (!is_wanted(base_name(info)))
+		return 0;
+	return !elf_read_tables(info, &tables) ||
+	       brings_pm(&tables, tables.relocation, tables.relocations) ||
+	       brings_pm(&tables, tables.plt_relocation, tables.plt_relocations);
 }
 
 static bool can_wait(void)
@@ -472,6 +502,10 @@ void binary_start(void)
 
 void binary_needed(void)
 {
+	if (state == LEFT_ALONE)
+		session_limit(runtime_session, thread_owner(),
+			      "PM appeared in a program that seemed unable to map any, when its "
+			      "threads ran: use --patch '*' to follow it from the beginning");
 	if (__builtin_expect(state != WAITING, 1))
 		return;
 	state = ON;
@@ -481,6 +515,14 @@ void binary_needed(void)
 	modules_update();
 	if (runtime_involved)
 		library_hooks_update();
+}
+
+void binary_thread_starts(void)
+{
+	if (state == WAITING && dl_iterate_phdr(can_map, NULL))
+		binary_needed();
+	else if (state == WAITING)
+		state = LEFT_ALONE;
 }
 
 void binary_update(void)

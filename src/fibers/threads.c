@@ -79,7 +79,7 @@ PUBLIC int pthread_create(pthread_t *restrict thread, const pthread_attr_t *rest
 
 	if (!runtime_session)
 		return REAL(pthread_create)(thread, attributes, function, argument);
-	binary_needed();
+	binary_thread_starts();
 	event_fence(PERDURE_RMW_FENCE, FRAME);
 	runtime_session->lines.concurrent = 1;
 	if (!fibers_on) {

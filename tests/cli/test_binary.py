@@ -34,8 +34,9 @@ class Binary(TestCase):
                 (self.directory / "pool").unlink()
 
     def test_programs_without_pm(self):
-        self.write("numbers", "".join("%d\n" % (i * 7919 % 10007) for i in range(5000)))
-        for command in (("sort", "numbers"), ("gzip", "-nc", "numbers"), ("perl", "-e", 'print join(",", map { $_ * 2 } 1..999)'),
+        self.write("numbers", "".join("%d\n" % (i * 7919 % 300007) for i in range(300000)))
+        for command in (("sort", "--parallel=2", "numbers"),  # many enough for a second thread
+                        ("gzip", "-nc", "numbers"), ("perl", "-e", 'print join(",", map { $_ * 2 } 1..999)'),
                         ("ls", "-a")):
             with self.subTest(command=command):
                 expected = subprocess.run(command, cwd=self.directory, capture_output=True, check=True).stdout
