@@ -38,6 +38,8 @@ static const struct command {
 	{ "model", command_model, "the same with every value that a recovery could read" },
 	{ "threads", command_threads,
 	  "run a program and report threads that act on what others have not yet persisted" },
+	{ "explore", command_explore,
+	  "run all paths that symbolic inputs can take, and report the same as run" },
 	{ "run", command_run, "run a program and report missing and extra flushes and fences" },
 	{ "cc", command_cc, "compile C for analysis; also as perdure-cc" },
 	{ "c++", command_cxx, "compile C++ for analysis; also as perdure-c++" },
@@ -61,7 +63,8 @@ static int command_help(char **words)
 		if (commands[i].help)
 			printf("  %-9s %s\n", commands[i].name, commands[i].help);
 	printf("\nOptions (before the program; not all are for run):\n");
-	options_help(stdout, OPTIONS_RUN | OPTIONS_CHECK | OPTIONS_MODEL | OPTIONS_THREADS);
+	options_help(stdout, OPTIONS_RUN | OPTIONS_CHECK | OPTIONS_MODEL | OPTIONS_THREADS |
+				     OPTIONS_EXPLORE);
 	printf("\nExit status: 0 nothing found, 1 findings, 2 bad usage, 3 could not do the work,\n"
 	       "4 a budget ended the work and nothing was found.\n");
 	return EXIT_NOTHING_FOUND;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/options.h"
 
+#include "cli/options_explore.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
@@ -189,7 +191,7 @@ static const char *set_trace(struct options *options, const char *value)
 	return NULL;
 }
 
-static const char *parse_long(const char *value, long low, long high, long *result)
+const char *options_parse_long(const char *value, long low, long high, long *result)
 {
 	static char wrong[96];
 	char *end;
@@ -205,12 +207,12 @@ static const char *parse_long(const char *value, long low, long high, long *resu
 
 static const char *set_timeout(struct options *options, const char *value)
 {
-	return parse_long(value, 1, 1000000, &options->timeout);
+	return options_parse_long(value, 1, 1000000, &options->timeout);
 }
 
 static const char *set_max_memory(struct options *options, const char *value)
 {
-	return parse_long(value, 1, 1 << 30, &options->max_memory);
+	return options_parse_long(value, 1, 1 << 30, &options->max_memory);
 }
 
 static const char *set_max_time(struct options *options, const char *value)
@@ -225,7 +227,7 @@ static const char *set_max_time(struct options *options, const char *value)
 static const char *set_error_status(struct options *options, const char *value)
 {
 	long status;
-	const char *wrong = parse_long(value, 1, 255, &status);
+	const char *wrong = options_parse_long(value, 1, 255, &status);
 
 	options->error_status = status;
 	return wrong;
@@ -310,12 +312,12 @@ static const char *set_bad_exit(struct options *options, const char *value)
 
 static const char *set_jobs(struct options *options, const char *value)
 {
-	return parse_long(value, 1, 64, &options->jobs);
+	return options_parse_long(value, 1, 64, &options->jobs);
 }
 
 static const char *set_max_crash_points(struct options *options, const char *value)
 {
-	return parse_long(value, 1, 1000000000, &options->max_crash_points);
+	return options_parse_long(value, 1, 1000000000, &options->max_crash_points);
 }
 
 static const char *set_schedule(struct options *options, const char *value)
@@ -328,7 +330,7 @@ static const char *set_schedule(struct options *options, const char *value)
 static const char *parse_count(const char *value, long low, long high, uint32_t *count)
 {
 	long number = 0;
-	const char *error = parse_long(value, low, high, &number);
+	const char *error = options_parse_long(value, low, high, &number);
 
 	*count = number;
 	return error;
@@ -342,7 +344,7 @@ static const char *set_schedules(struct options *options, const char *value)
 static const char *set_seed(struct options *options, const char *value)
 {
 	long seed;
-	const char *error = parse_long(value, 0, LONG_MAX, &seed);
+	const char *error = options_parse_long(value, 0, LONG_MAX, &seed);
 
 	options->schedules.seed = seed;
 	return error;
@@ -355,12 +357,12 @@ static const char *set_preemptions(struct options *options, const char *value)
 
 static const char *set_random(struct options *options, const char *value)
 {
-	return parse_long(value, 1, 1000000000, &options->random);
+	return options_parse_long(value, 1, 1000000000, &options->random);
 }
 
 static const char *set_crashes(struct options *options, const char *value)
 {
-	return parse_long(value, 1, CHECK_CRASHES, &options->crashes);
+	return options_parse_long(value, 1, CHECK_CRASHES, &options->crashes);
 }
 
 static const char *set_stop_on_first(struct options *options, const char *value)
@@ -429,14 +431,14 @@ static const char *set_detector(struct options *options, const char *value)
 
 static const char *set_runs(struct options *options, const char *value)
 {
-	return parse_long(value, 1, 1000000, &options->runs);
+	return options_parse_long(value, 1, 1000000, &options->runs);
 }
 
 static const char *set_sample(struct options *options, const char *value)
 {
 	long n;
 
-	if (strncmp(value, "1/", 2) != 0 || parse_long(value + 2, 1, 1000000, &n))
+	if (strncmp(value, "1/", 2) != 0 || options_parse_long(value + 2, 1, 1000000, &n))
 		return "must be 1/N";
 	options->races.sample = (uint32_t)n;
 	return NULL;
@@ -456,7 +458,7 @@ static const char *set_delay(struct options *options, const char *value)
 static const char *set_decay(struct options *options, const char *value)
 {
 	long n;
-	const char *wrong = parse_long(value, 0, 100, &n);
+	const char *wrong = options_parse_long(value, 0, 100, &n);
 
 	options->races.decay = wrong ? 0 : (uint32_t)n;
 	return wrong;
@@ -512,7 +514,8 @@ static const char *set_no_memo(struct options *options, const char *value)
 enum {
 	CRASH = OPTIONS_CHECK | OPTIONS_MODEL,
 	THREADS = OPTIONS_THREADS,
-	ALL = OPTIONS_RUN | CRASH | THREADS
+	EXPLORE = OPTIONS_EXPLORE,
+	ALL = OPTIONS_RUN | CRASH | THREADS | EXPLORE
 };
 
 static const struct option {
@@ -560,7 +563,7 @@ static const struct option {
 	{ "--trace", "FILE", set_trace, "write every event on PM, as text", ALL },
 	{ "--recover", "CMD", set_recover,
 	  "what to run after a crash; otherwise the program, with the same arguments",
-	  CRASH | THREADS },
+	  CRASH | THREADS | EXPLORE },
 	{ "--checker", "CMD", set_checker,
 	  "run this on the image that a crash leaves, instead of a recovery: status 0 says that it is "
 	  "consistent",
@@ -569,9 +572,10 @@ static const struct option {
 	  "exit statuses that mean that a recovery failed: 1,3-5, or nonzero", CRASH },
 	{ "--drive", "CMD", set_drive,
 	  "a shell command to run when the program listens on a socket; then the program is ended",
-	  CRASH | THREADS },
+	  CRASH | THREADS | EXPLORE },
 	{ "--drive-recover", "CMD", set_drive_recover, "the same for recoveries", CRASH },
-	{ "--jobs", "N", set_jobs, "recoveries at a time (default: one for each core)", CRASH },
+	{ "--jobs", "N", set_jobs, "recoveries, or paths, at a time (default: one for each core)",
+	  CRASH | EXPLORE },
 	{ "--max-crash-points", "N", set_max_crash_points,
 	  "examine only N crash points, evenly spread", CRASH },
 	{ "--schedule", "HOW", set_schedule,
@@ -581,8 +585,9 @@ static const struct option {
 	  CRASH },
 	{ "--schedules", "K", set_schedules, "so many schedules (default: 1; all: all of them)",
 	  CRASH },
-	{ "--seed", "N", set_seed, "of the first random schedule, or of delays (default: 0)",
-	  CRASH | THREADS },
+	{ "--seed", "N", set_seed,
+	  "of the first random schedule, of delays, or of --search random (default: 0)",
+	  CRASH | THREADS | EXPLORE },
 	{ "--preemptions", "N", set_preemptions,
 	  "--schedule all: a thread that could go on is interrupted at most so often (default: 2)",
 	  CRASH },
@@ -642,6 +647,26 @@ static const struct option {
 	{ "--check-recovery", NULL, set_check_recovery,
 	  "run perdure check, too, and mark races whose store recoveries do without (--recover)",
 	  THREADS },
+	{ "--sym-args", "N[xLEN]", explore_set_arguments,
+	  "N more arguments, of up to LEN characters (default: 8), that may be anything", EXPLORE },
+	{ "--sym-stdin", "N", explore_set_stdin, "standard input has N bytes that may be anything",
+	  EXPLORE },
+	{ "--sym-file", "PATH=N", explore_set_file, "the same for a file, which may be PM",
+	  EXPLORE },
+	{ "--sym-env", "NAME=N", explore_set_variable, "the same for a variable of the environment",
+	  EXPLORE },
+	{ "--search", "HOW", explore_set_search,
+	  "which path goes on: pm (default: where most of PM can be changed), coverage, dfs, bfs, "
+	  "random",
+	  EXPLORE },
+	{ "--max-states", "N", explore_set_states,
+	  "at most N paths wait at a time; others are left out", EXPLORE },
+	{ "--solver-timeout", "MS", explore_set_solver_time,
+	  "how long one question may take (default: 2000)", EXPLORE },
+	{ "--inputs", "DIR", explore_set_inputs,
+	  "where inputs are kept, one a finding (default: perdure-inputs); none: nowhere",
+	  EXPLORE },
+	{ "--show-output", NULL, explore_set_shows, "show what paths print", EXPLORE },
 	{ "--no-memo", NULL, set_no_memo,
 	  "run every recovery, also those that are known to do the same as an earlier one", CRASH },
 	{ "--timeout", "S", set_timeout,
@@ -745,10 +770,11 @@ int options_parse(struct options *options, char **words, unsigned command)
 				options->session.enabled &= ~(1u << kind);
 	if (!(command & OPTIONS_NO_PROGRAM) && !options->help && !words[at]) {
 		fprintf(stderr, "perdure: which program? perdure %s [options] [--] PROG [ARGS]\n",
-			command & OPTIONS_THREADS ? "threads"
-			: command & OPTIONS_MODEL ? "model"
-			: command & OPTIONS_CHECK ? "check"
-						  : "run");
+			command & OPTIONS_EXPLORE   ? "explore"
+			: command & OPTIONS_THREADS ? "threads"
+			: command & OPTIONS_MODEL   ? "model"
+			: command & OPTIONS_CHECK   ? "check"
+						    : "run");
 		return 2;
 	}
 	return 0;

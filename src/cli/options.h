@@ -18,6 +18,7 @@ enum options_command {
 	OPTIONS_NO_PROGRAM = 4,
 	OPTIONS_MODEL = 8,
 	OPTIONS_THREADS = 16,
+	OPTIONS_EXPLORE = 32,
 };
 
 struct options {
@@ -60,6 +61,10 @@ struct options {
 	const char *acquire[OPTIONS_FILES], *release[OPTIONS_FILES];
 	unsigned acquires, releases;
 	const char *dump_regions; /* a file, "-" for standard output; null: none */
+
+	/* explore */
+	struct explore_settings explore;
+	const char *inputs; /* directory; null: the default, "none": none */
 };
 
 /*
@@ -76,6 +81,9 @@ char **options_split(const char *text);
 
 /* Those of the commands in this set. */
 void options_help(FILE *out, unsigned commands);
+
+/* A whole number in a range. Null, or what is wrong. */
+const char *options_parse_long(const char *value, long low, long high, long *result);
 
 /* The best match for a misspelt word among a null-terminated list, or null. */
 const char *options_suggest(const char *word, const char *const *candidates);

@@ -3,6 +3,9 @@
 #ifndef COMPILE_ARGUMENTS_H
 #define COMPILE_ARGUMENTS_H
 
+/* Set for the compile steps if the user says --symbolic. */
+#define SYMBOLIC_VARIABLE "PERDURE_SYMBOLIC"
+
 #include <stddef.h>
 
 struct arguments {

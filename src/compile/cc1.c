@@ -27,6 +27,7 @@ struct step {
 	size_t output;   /* index of the file name after -o; 0 if there is none */
 	size_t language; /* index of the word after -x */
 	bool optimise;
+	bool symbolic; /* --symbolic: by the environment, from driver.c */
 };
 
 static bool makes_code(const char *action)
@@ -177,12 +178,12 @@ static LLVMModuleRef read_module(LLVMContextRef context, int fd)
 	return module;
 }
 
-static bool instrument_file(int from, int to, bool optimise)
+static bool instrument_file(int from, int to, const struct step *step)
 {
 	LLVMContextRef context = LLVMContextCreate();
 	LLVMModuleRef module = read_module(context, from);
 
-	if (!module || !instrument_module(module, optimise))
+	if (!module || !instrument_module(module, step->optimise, step->symbolic))
 		return false;
 	if (LLVMWriteBitcodeToFD(module, to, false, false)) {
 		fprintf(stderr, "perdure-cc: cannot write bitcode\n");
@@ -240,7 +241,7 @@ int main(int argc, char **argv)
 {
 	const char *clang = getenv("PERDURE_CLANG");
 	struct arguments given = { 0 };
-	struct step step = { .given = &given };
+	struct step step = { .given = &given, .symbolic = getenv(SYMBOLIC_VARIABLE) };
 	int bitcode, instrumented, status;
 
 	(void)argc;
@@ -257,7 +258,7 @@ int main(int argc, char **argv)
 	if (status)
 		return status < 0 ? 3 : status;
 	instrumented = memory_file("perdure-instrumented");
-	if (!instrument_file(bitcode, instrumented, step.optimise))
+	if (!instrument_file(bitcode, instrumented, &step))
 		return 1;
 	close(bitcode);
 	status = generate_code(&step, instrumented);

@@ -140,7 +140,9 @@ static void build_command(struct arguments *out, const struct arguments *user, c
 	if (request->links && request->inputs && !request->partial)
 		add_link_options(out, prefix);
 	for (size_t i = 0; i < user->count; i++)
-		if (!is_dropped(user->list[i]))
+		if (strcmp(user->list[i], "--symbolic") == 0)
+			setenv(SYMBOLIC_VARIABLE, "1", 1);
+		else if (!is_dropped(user->list[i]))
 			arguments_add(out, user->list[i]);
 	/* Last, so that they win: backtraces need lines, frame pointers and real calls. */
 	arguments_add(out, "--start-no-unused-arguments");

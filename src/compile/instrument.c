@@ -2,6 +2,7 @@
 #include "compile/instrument.h"
 
 #include <llvm-c/Analysis.h>
+#include <llvm-c/BitWriter.h>
 #include <llvm-c/Comdat.h>
 #include <llvm-c/DebugInfo.h>
 #include <llvm-c/Error.h>
@@ -10,6 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "compile/symbolic.h"
 
 #define NOTE "__perdure_note"
 
@@ -77,6 +80,8 @@ static bool is_quiet_call(LLVMValueRef call)
 	LLVMValueRef callee = LLVMGetCalledValue(call);
 	const char *name = LLVMIsAFunction(callee) ? LLVMGetValueName(callee) : "";
 
+	if (strncmp(name, "__perdure.", 10) == 0)
+		return true;
 	for (unsigned i = 0; i < sizeof(quiet) / sizeof(*quiet); i++)
 		if (strncmp(name, quiet[i], strlen(quiet[i])) == 0)
 			return true;
@@ -666,6 +671,31 @@ static void add_note(struct instrumenter *in)
 	keep(in, global);
 }
 
+/* For the analysis of the whole program: this file as it is now, in a section of its own. */
+static void embed_bitcode(struct instrumenter *in)
+{
+	LLVMMemoryBufferRef buffer = LLVMWriteBitcodeToMemoryBuffer(in->module);
+	uint64_t size = LLVMGetBufferSize(buffer);
+	struct symbolic_bitcode head = { SYMBOLIC_BITCODE_MAGIC, size };
+	char *bytes = malloc(sizeof(head) + size);
+	LLVMValueRef content, global;
+
+	if (!bytes)
+		abort();
+	memcpy(bytes, &head, sizeof(head));
+	memcpy(bytes + sizeof(head), LLVMGetBufferStart(buffer), size);
+	content = LLVMConstStringInContext2(in->context, bytes, sizeof(head) + size, true);
+	global = LLVMAddGlobal(in->module, LLVMTypeOf(content), "__perdure.bitcode");
+	LLVMSetInitializer(global, content);
+	LLVMSetGlobalConstant(global, true);
+	LLVMSetLinkage(global, LLVMPrivateLinkage);
+	LLVMSetSection(global, SYMBOLIC_BITCODE_SECTION);
+	LLVMSetAlignment(global, 8);
+	keep(in, global);
+	free(bytes);
+	LLVMDisposeMemoryBuffer(buffer);
+}
+
 static void add_inline_state(struct instrumenter *in)
 {
 	LLVMTypeRef type = LLVMArrayType2(in->i8, sizeof(struct perdure_inline));
@@ -712,7 +742,7 @@ static void set_up(struct instrumenter *in, LLVMModuleRef module)
 	in->nontemporal_kind = LLVMGetMDKindIDInContext(in->context, "nontemporal", 11);
 }
 
-bool instrument_module(LLVMModuleRef module, bool optimise)
+bool instrument_module(LLVMModuleRef module, bool optimise, bool symbolic)
 {
 	struct instrumenter in;
 	LLVMValueRef last;
@@ -722,11 +752,15 @@ bool instrument_module(LLVMModuleRef module, bool optimise)
 	if (LLVMGetNamedGlobal(module, NOTE))
 		return true; /* bitcode that has been through here before */
 	place_mark(module);
-	if (optimise && !run_passes(module, "function(mem2reg)"))
+	if ((optimise || symbolic) && !run_passes(module, "function(mem2reg)"))
 		return false;
 	set_up(&in, module);
 	keep_bodies(module);
 	add_inline_state(&in);
+	if (symbolic) {
+		embed_bitcode(&in);
+		symbolic_instrument(&in);
+	}
 	last = LLVMGetLastFunction(module);
 	for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f)) {
 		if (is_wanted(f))

@@ -16,9 +16,11 @@
 
 #include "perdure/event.h"
 
-/* Instruments the module and runs the passes that make the tests cheap. Returns false with a
- * message on standard error if LLVM rejects the result. */
-bool instrument_module(LLVMModuleRef module, bool optimise);
+/*
+ * Instruments the module and runs the passes that make the tests cheap; also for symbolic execution
+ * if that is wanted. Returns false with a message on standard error if LLVM rejects the result.
+ */
+bool instrument_module(LLVMModuleRef module, bool optimise, bool symbolic);
 
 /* ---- for the parts of the instrumenter ---- */
 

@@ -386,6 +386,12 @@ void fiber_free(struct fiber *fiber)
 	count = last;
 }
 
+void fibers_are_path(void)
+{
+	if (fibers_on)
+		tail_of(table[0].tls)->id = (int32_t)syscall(SYS_gettid);
+}
+
 void fibers_after_fork(void)
 {
 	struct fiber *self = fiber_current;

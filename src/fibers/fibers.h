@@ -97,6 +97,8 @@ HIDDEN uint32_t fibers_live(void);
 HIDDEN void fiber_free(struct fiber *fiber);
 /* The program has forked: only the current one is there. */
 HIDDEN void fibers_after_fork(void);
+/* All of them go on in another process. */
+HIDDEN void fibers_are_path(void);
 /* Calls main, or a thread's function, and comes back after pthread_exit, too. */
 HIDDEN void fiber_run_until_exit(struct fiber *fiber, void (*function)(struct fiber *fiber));
 /* The main function has called pthread_exit: waits for the others and ends the process. */

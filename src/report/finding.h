@@ -63,9 +63,10 @@ struct finding {
 	const char *oracle; /* the plug-in that found it; null for the kinds of Perdure */
 	bool suppressed;    /* a --suppress file describes it */
 	bool known;         /* its cause is in the --baseline */
-	uint32_t race;      /* thread-race: enum races_trait */
-	bool repaired;      /* … and recoveries do without its store */
-	bool weak;          /* says less than others of its kind: ranks behind them */
+	const struct explore_kept *input; /* explore: one that shows it */
+	uint32_t race;                    /* thread-race: enum races_trait */
+	bool repaired;                    /* … and recoveries do without its store */
+	bool weak;                        /* says less than others of its kind: ranks behind them */
 	const struct check_witness *witness; /* the crash that showed it; null: none was needed */
 	struct site crash;                   /* where the program was then */
 	struct site
@@ -114,6 +115,7 @@ struct result {
 	char **missed; /* "file:line" of what recoveries miss, null at the end; null: not known */
 	const struct session_races *races; /* null: threads were not watched */
 	const struct check *check;         /* null: there were no crashes */
+	const struct explore *explore;     /* null: inputs were not symbolic */
 };
 
 /* Reads the session into result->finding, …->limits and the counters. */

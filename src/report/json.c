@@ -183,6 +183,39 @@ static json_t *finding_json(const struct finding *f, const struct check *check)
 	return result;
 }
 
+static void add_explore_stats(json_t *stats, const struct explore_counts *counts)
+{
+	static const char *const losses[SYMBOLIC_LOSSES] = {
+		[SYMBOLIC_LOST_CALL] = "lost_in_calls",
+		[SYMBOLIC_LOST_FLOAT] = "lost_in_floats",
+		[SYMBOLIC_LOST_ADDRESS] = "lost_addresses",
+		[SYMBOLIC_LOST_SIZE] = "lost_sizes",
+		[SYMBOLIC_LOST_SOLVER] = "solver_timeouts",
+	};
+	const struct {
+		const char *name;
+		uint64_t value;
+	} number[] = {
+		{ "paths", counts->paths },
+		{ "crashed_paths", counts->crashed },
+		{ "timed_out_paths", counts->timed_out },
+		{ "states", counts->states },
+		{ "states_reexecuted", counts->reexecuted },
+		{ "states_dropped", counts->dropped },
+		{ "states_waiting", counts->waiting },
+		{ "states_live_most", counts->most_live },
+		{ "branches", counts->branches },
+		{ "solver_queries", counts->queries },
+		{ "solver_known", counts->known },
+		{ "solver_ms", counts->query_ns / 1000000 },
+	};
+
+	for (size_t i = 0; i < sizeof(number) / sizeof(*number); i++)
+		json_object_set_new(stats, number[i].name, json_integer(number[i].value));
+	for (size_t i = 0; i < SYMBOLIC_LOSSES; i++)
+		json_object_set_new(stats, losses[i], json_integer(counts->lost[i]));
+}
+
 static json_t *stats_json(const struct result *r)
 {
 	static const struct check_counts none = { .executions = 1 };
@@ -222,6 +255,8 @@ static json_t *stats_json(const struct result *r)
 		json_object_set_new(stats, "regions", json_integer(r->races->regions));
 		json_object_set_new(stats, "regions_lost", json_integer(r->races->lost));
 	}
+	if (r->explore)
+		add_explore_stats(stats, &r->explore->counts);
 	json_object_set_new(stats, "seconds", json_real(r->seconds));
 	return stats;
 }

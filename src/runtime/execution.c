@@ -6,7 +6,7 @@
 #include "runtime/hooks.h"
 
 struct execution *runtime_execution;
-uint8_t runtime_logs, runtime_recovers, runtime_relogs;
+uint8_t runtime_logs, runtime_recovers, runtime_relogs, runtime_explores;
 
 void execution_join(uint32_t number)
 {
@@ -15,7 +15,8 @@ void execution_join(uint32_t number)
 	if (!all->on || number >= EXECUTIONS)
 		return;
 	runtime_execution = &all->execution[number];
-	runtime_logs = runtime_execution->stage == 0;
+	runtime_explores = runtime_session->explore != NULL;
+	runtime_logs = runtime_execution->stage == 0 && !runtime_explores;
 	runtime_recovers = runtime_execution->stage > 0;
 	if (runtime_logs)
 		runtime_session->listening |= SESSION_LOGS;
@@ -25,7 +26,7 @@ void execution_join(uint32_t number)
 		runtime_wants_loads = 1;
 		recovery_start();
 	}
-	if (runtime_recovers || fibers_preempt)
+	if (runtime_recovers || fibers_preempt || runtime_explores)
 		symptoms_watch();
 }
 

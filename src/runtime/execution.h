@@ -13,6 +13,7 @@ extern HIDDEN struct execution *runtime_execution;
 extern HIDDEN uint8_t runtime_logs;     /* the run before the crash */
 extern HIDDEN uint8_t runtime_recovers; /* a run after it */
 extern HIDDEN uint8_t runtime_relogs;   /* … that may crash as well */
+extern HIDDEN uint8_t runtime_explores; /* a path of an exploration */
 
 #define EXECUTION_VARIABLE "PERDURE_EXECUTION"
 #define ZYGOTE_VARIABLE "PERDURE_ZYGOTE"
@@ -156,6 +157,10 @@ HIDDEN bool world_changes(const char *directory);
 HIDDEN int world_unlink(int directory, const char *path, int (*real)(const char *path));
 HIDDEN int world_rename(int from_directory, const char *from, int to_directory, const char *to);
 HIDDEN int world_rmdir(const char *path, int (*real)(const char *path));
+/* A process is about to be forked that goes on as well: nobody may change what both have. */
+HIDDEN void world_share(void);
+/* The path leads to this file from now on, which stays open. */
+HIDDEN void world_put(const char *path, int fd);
 HIDDEN int world_mkdir(int directory, const char *path, mode_t mode);
 
 #endif

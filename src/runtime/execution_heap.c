@@ -51,6 +51,10 @@ void execution_use_heap(void)
 		map_program_heap();
 		return;
 	}
+	if (runtime_explores) {
+		__perdure_heap_enter(0, 1);
+		return;
+	}
 	if (slot && slot->world && world_has(slot->world))
 		recovery_map(slot, -1, HEAP_ARENA_SIZE, PROT_READ | PROT_WRITE, 0);
 	__perdure_heap_enter(runtime_execution->stage < HEAP_BOOT ? runtime_execution->stage : 1,

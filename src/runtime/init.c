@@ -19,6 +19,7 @@
 #include "runtime/execution.h"
 #include "runtime/hooks.h"
 #include "runtime/library.h"
+#include "symbolic/symbolic.h"
 
 struct session *runtime_session;
 uint32_t runtime_image;
@@ -239,6 +240,7 @@ PUBLIC int __libc_start_main(int (*main_function)(int, char **, char **), int ar
 			     void *stack_end)
 {
 	program_main = main_function;
+	states_start(&argc, &argv);
 	zygote_serve();
 	return REAL(__libc_start_main)(call_main, argc, argv, init, fini, rtld_fini, stack_end);
 }

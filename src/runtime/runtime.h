@@ -92,6 +92,8 @@ extern HIDDEN __thread struct thread runtime_thread __attribute__((tls_model("in
  */
 HIDDEN struct session_thread *thread_register(void);
 HIDDEN void thread_after_fork(void);
+/* The same thread goes on in another process. */
+HIDDEN void thread_is_path(void);
 HIDDEN void thread_end(void);
 HIDDEN void thread_init(void);
 /* A handler jumps out of a hook that it interrupted: gives back what the hook holds. */

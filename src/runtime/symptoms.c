@@ -10,6 +10,7 @@
 
 #include "binary/binary.h"
 #include "runtime/execution.h"
+#include "symbolic/symbolic.h"
 
 enum { STACK_SIZE = 256 << 10 };
 
@@ -36,6 +37,7 @@ static void on_crash(int signal, siginfo_t *info, void *context)
 			thread_leave();
 		}
 	}
+	states_end();
 	sigaction(signal, &fatal, NULL);
 	if (info->si_code <= 0 && signal != SIGABRT) /* sent by somebody: it does not come again */
 		raise(signal);

@@ -164,6 +164,13 @@ void thread_abandon(void)
 	thread->busy = false;
 }
 
+void thread_is_path(void)
+{
+	runtime_thread.owner = 0;
+	if (runtime_thread.shared)
+		runtime_thread.shared->lines.owner = thread_owner();
+}
+
 void thread_after_fork(void)
 {
 	runtime_thread.shared = NULL;

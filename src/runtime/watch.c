@@ -5,6 +5,7 @@
  * session and writes the report: when this process says that it ends, or when it is gone.
  */
 #include "runtime/execution.h"
+#include "symbolic/symbolic.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -187,6 +188,7 @@ __attribute__((constructor(103))) static void register_end(void)
 PUBLIC void _exit(int status)
 {
 	symptoms_exit(status, FRAME);
+	states_end();
 	syscall(SYS_exit_group, end(status));
 	__builtin_unreachable();
 }
@@ -194,6 +196,7 @@ PUBLIC void _exit(int status)
 PUBLIC void _Exit(int status)
 {
 	symptoms_exit(status, FRAME);
+	states_end();
 	syscall(SYS_exit_group, end(status));
 	__builtin_unreachable();
 }

@@ -21,6 +21,7 @@
 #include "fibers/fibers.h"
 #include "heap/heap.h"
 #include "runtime/execution.h"
+#include "symbolic/symbolic.h"
 #include "runtime/hooks.h"
 
 static const uint64_t page = 4096;
@@ -280,7 +281,7 @@ static void replace_others(const struct session_file *file, uint64_t start, uint
 static void *map_file(uint64_t start, size_t length, int protection, int flags, int fd,
 		      off_t offset)
 {
-	flags = (flags & ~MAP_TYPE) | MAP_SHARED | MAP_FIXED;
+	flags = (flags & ~MAP_TYPE) | (runtime_explores ? MAP_PRIVATE : MAP_SHARED) | MAP_FIXED;
 	flags &= ~(MAP_SYNC | MAP_FIXED_NOREPLACE);
 	return raw_mmap((void *)start, length, protection, flags, fd, offset);
 }
@@ -334,7 +335,7 @@ static void *map_pm(void *hint, size_t length, int protection, int flags, int fd
 	start = file->base + offset;
 	if (runtime_recovers && file->world)
 		return recovery_map(file, fd, size, protection, offset);
-	if (runtime_logs && file->world)
+	if ((runtime_logs || runtime_explores) && file->world)
 		runtime_session->executions.file[file->world - 1].pm = true;
 	if (flags & (MAP_FIXED | MAP_FIXED_NOREPLACE) && (uint64_t)hint != start) {
 		session_limit(
@@ -356,6 +357,8 @@ static void *map_pm(void *hint, size_t length, int protection, int flags, int fd
 		exclude(start, start + size, false);
 		replace_others(file, start, start + size);
 		note_mapped(file, start, size, protection);
+		if (runtime_explores && protection & PROT_WRITE)
+			inputs_mapped(fd, result, offset, length);
 	}
 	return result;
 }

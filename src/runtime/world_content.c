@@ -87,7 +87,8 @@ void world_make_own(int fd)
 	if (world_copy_into(file - 1, path)) {
 		world_backing_path(world_backing_of(file - 1)->fd, path);
 		own = world_raw_open(path, O_RDWR);
-		recovery_leave_image(file - 1, own);
+		if (!runtime_explores)
+			recovery_leave_image(file - 1, own);
 		syscall(SYS_dup2, own, fd);
 		syscall(SYS_close, own);
 		lseek(fd, at, SEEK_SET);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -150,7 +151,10 @@ static uint32_t find_file(const char *path, uint32_t from)
 
 void world_backing_path(int32_t fd, char text[64])
 {
-	REAL(snprintf)(text, 64, "/proc/%d/fd/%d", runtime_session->executions.command, fd);
+	if (runtime_explores)
+		REAL(snprintf)(text, 64, "/proc/self/fd/%d", fd);
+	else
+		REAL(snprintf)(text, 64, "/proc/%d/fd/%d", runtime_session->executions.command, fd);
 }
 
 static bool has_name(uint32_t file)
@@ -160,6 +164,49 @@ static bool has_name(uint32_t file)
 		    world_here()->entry[i].file == file)
 			return true;
 	return false;
+}
+
+/* Out of the way of the program's own descriptors. */
+static bool back_with(uint32_t file, int fd)
+{
+	enum { HIGH = 800 };
+	int high = syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, HIGH);
+	struct stat status;
+
+	syscall(SYS_close, fd);
+	if (high < 0 || syscall(SYS_fstat, high, &status) < 0)
+		return false;
+	world_here()->backing[file] = (struct world_backing){ .fd = high, .inode = status.st_ino };
+	return true;
+}
+
+/* A path is forked again and again: its files are its own. */
+static bool take_own(uint32_t file)
+{
+	int fd = memfd_create("perdure-file", MFD_CLOEXEC);
+
+	return fd >= 0 && back_with(file, fd);
+}
+
+void world_put(const char *given, int fd)
+{
+	char path[PATH_MAX];
+	uint32_t file;
+	bool locked;
+
+	if (!world_find_path(AT_FDCWD, given, path))
+		return;
+	locked = world_lock();
+	file = world_new_file(path, false);
+	if (file < WORLD_FILES && back_with(file, fd))
+		world_set_entry(path, WORLD_FILE, file);
+	world_unlock(locked);
+}
+
+void world_share(void)
+{
+	for (uint32_t i = 0; i < WORLD_FILES; i++)
+		world_here()->backing[i].shared |= world_here()->backing[i].fd != 0;
 }
 
 /* A file of the command's for this one; false if there is none left. */
@@ -182,6 +229,8 @@ bool world_take_backing(uint32_t file)
 		return false;
 	}
 	execution->spare_used++;
+	if (runtime_explores)
+		return take_own(file);
 	world_here()->backing[file] = (struct world_backing){
 		.fd = execution->spare[spare],
 		.inode = execution->spare_inode[spare],

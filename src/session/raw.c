@@ -5,6 +5,8 @@
 
 #include "model/spin.h"
 
+raw_new_function *raw_on_new;
+
 static uint32_t hash_key(uint32_t kind, uint32_t stack, uint32_t other)
 {
 	uint64_t hash = ((uint64_t)stack << 32 | other) * 0x9e3779b97f4a7c15ull;
@@ -55,6 +57,8 @@ uint32_t raw_add(struct raw_table *table, const struct raw_finding *finding, uin
 		table->last[finding->kind] = *slot;
 		table->entry[*slot] = *finding;
 		table->entry[*slot].count = 1;
+		if (raw_on_new)
+			raw_on_new(&table->entry[*slot]);
 	} else {
 		/* The kind has used up its share: its last entry takes all further stacks. */
 		table->entry[table->last[finding->kind]].folded = 1;

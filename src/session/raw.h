@@ -45,6 +45,7 @@ struct raw_finding {
 	uint32_t suspect[RAW_SUSPECTS]; /* crash-symptom: further stores that may be missing */
 	uint32_t race;                  /* thread-race: enum races_trait */
 	uint32_t witness;               /* index + 1 of the command's table, or 0 */
+	uint32_t input;                 /* explore: index + 1 of the input that shows it, or 0 */
 	uint32_t folded; /* other stacks were counted here because the table was full */
 };
 
@@ -56,6 +57,10 @@ struct raw_table {
 	uint32_t *slot;
 	struct raw_finding *entry; /* entry 0 is never used */
 };
+
+/* Is told of each new entry, if there is anybody; the table is locked. */
+typedef void raw_new_function(struct raw_finding *finding);
+extern raw_new_function *raw_on_new;
 
 /*
  * Counts an occurrence. `finding->count` is ignored; event 0 stands for an event of its own. The

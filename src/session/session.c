@@ -33,6 +33,7 @@ static const uint64_t at_built = 1536 * GIB;
 static const uint64_t at_executions = 1792 * GIB;
 static const uint64_t at_choices = 1799 * GIB;
 static const uint64_t at_reads = 1800 * GIB;
+static const uint64_t at_explore = 2032 * GIB;
 static const uint64_t session_size = 2048 * GIB;
 
 /* Of each execution: what it reads, and the lines that are uncertain for it. */
@@ -95,6 +96,45 @@ void session_use_executions(struct session *session)
 		execution->content = place(at + room_for_index);
 		lay_out_log(&execution->log, at + room_for_index + room_for_contents);
 	}
+}
+
+void session_use_explore(struct session *session)
+{
+	struct explore *explore = place(at_explore);
+
+	_Static_assert(sizeof(struct explore) <= 1 * GIB, "exploring takes too much");
+	_Static_assert(sizeof(struct explore_known) * EXPLORE_KNOWN <= 1 * GIB, "and answers");
+	_Static_assert(sizeof(struct explore_kept) * EXPLORE_KEPT <= 8 * GIB, "and inputs");
+	_Static_assert(sizeof(struct explore_desk) * EXPLORE_SOLVERS <= 4 * GIB, "and solvers");
+	session_use_executions(session);
+	session->explore = explore;
+	explore->on = true;
+	explore->weight = place(at_explore + 1 * GIB);
+	explore->answer = place(at_explore + 2 * GIB);
+	explore->input = place(at_explore + 3 * GIB);
+	explore->desk = place(at_explore + 11 * GIB);
+}
+
+static bool make_own(int fd, uint64_t offset, uint64_t size)
+{
+	return syscall(SYS_mmap, place(offset), size, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED, fd, offset) != -1;
+}
+
+bool session_make_own(struct session *session, const char *path)
+{
+	int fd = syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC);
+	uint64_t own = offsetof(struct session, lines);
+	bool done = fd >= 0 && make_own(fd, own, (sizeof(*session) - own + 4095) & -4096ull) &&
+		    make_own(fd, at_threads, 8 * GIB) &&
+		    make_own(fd, at_touched, SESSION_WINDOW_SIZE >> LINES_BLOCK_SHIFT) &&
+		    make_own(fd, at_stores, at_lines - at_stores) &&
+		    make_own(fd, at_lines, at_log_events - at_lines) &&
+		    make_own(fd, at_executions, at_explore - at_executions);
+
+	if (fd >= 0)
+		syscall(SYS_close, fd);
+	return done;
 }
 
 static uint64_t built;

@@ -18,6 +18,7 @@
 #include "model/transactions.h"
 #include "perdure/event.h"
 #include "session/execution.h"
+#include "session/explore.h"
 #include "session/places.h"
 #include "session/races.h"
 #include "session/raw.h"
@@ -134,8 +135,7 @@ struct session {
 	bool idle;          /* nobody wants anything: no kind of finding, no events */
 	uint32_t listening; /* who wants events: enum session_listener */
 	uint32_t lock;      /* images, modules, files, ranges, threads, limits */
-	uint32_t images, modules, files, ranges, next_thread;
-	uint32_t threads_used;
+	uint32_t images, modules, files;
 	uint64_t window_used;
 	uint32_t pm_mapped; /* mappings that were PM, ever */
 	uint32_t instrumented;
@@ -155,10 +155,8 @@ struct session {
 	struct session_image image[SESSION_IMAGES];
 	struct session_module module[SESSION_MODULES];
 	struct session_file file[SESSION_FILES];
-	struct session_range range[SESSION_RANGES];
 
 	struct library_table library;
-	struct reservations reservations;
 	struct places places;
 	struct stream stream;
 	uint32_t plugin_at_work; /* index + 1 */
@@ -166,11 +164,17 @@ struct session {
 	struct session_custom custom[SESSION_CUSTOM];
 	struct stacks stacks;
 	struct raw_table raw;
-	struct lines lines;
 	struct session_thread *thread;
 	struct session_transactions *transactions;
 	struct executions executions;
 	struct session_races races;
+	struct explore *explore; /* null: this is something else */
+
+	/* What each path of `explore` has for itself, with whole pages. */
+	_Alignas(4096) struct lines lines;
+	struct reservations reservations;
+	uint32_t ranges, next_thread, threads_used;
+	struct session_range range[SESSION_RANGES];
 };
 
 /*
@@ -184,6 +188,15 @@ struct session *session_attach(const char *path);
 
 /* Coordinator: this will be a check, with a log and executions. */
 void session_use_executions(struct session *session);
+
+/* Coordinator: this will be an exploration. */
+void session_use_explore(struct session *session);
+
+/*
+ * A path: what is known of memory, threads and transactions becomes its own, and is copied when it
+ * forks. `path` as for session_attach. False if it cannot be.
+ */
+bool session_make_own(struct session *session, const char *path);
 
 /* Memory in the session that is never given back, for what is built once; null if it is used up. */
 void *session_allocate(size_t size);

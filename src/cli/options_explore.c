@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/options_explore.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { TEXT = 8 }; /* characters of an argument, if nobody says how many */
+
+static const char *add(struct options *options, enum explore_source_kind kind, const char *name,
+		       size_t length, long count)
+{
+	struct explore_settings *explore = &options->explore;
+	struct explore_source *source = &explore->source[explore->sources];
+	uint32_t before = 0;
+
+	for (uint32_t i = 0; i < explore->sources; i++)
+		before += explore->source[i].count;
+	if (explore->sources == EXPLORE_SOURCES || before + count > EXPLORE_INPUTS)
+		return "is too much: 16384 symbolic bytes, in 64 pieces, are possible";
+	if (length >= sizeof(source->name))
+		return "has too long a name";
+	*source = (struct explore_source){ .kind = kind, .count = (uint32_t)count };
+	memcpy(source->name, name, length);
+	explore->sources++;
+	return NULL;
+}
+
+const char *explore_set_arguments(struct options *options, const char *value)
+{
+	const char *x = strchr(value, 'x'), *wrong;
+	char *end;
+	long count = strtol(value, &end, 10), length = TEXT;
+
+	if (end == value || (*end && end != x) || count < 1 || count > EXPLORE_SOURCES ||
+	    (x && options_parse_long(x + 1, 1, EXPLORE_INPUTS, &length)))
+		return "must be N, or NxLEN";
+	for (long i = 0; i < count; i++) {
+		wrong = add(options, EXPLORE_ARGUMENT, "", 0, length);
+		if (wrong)
+			return wrong;
+	}
+	return NULL;
+}
+
+const char *explore_set_stdin(struct options *options, const char *value)
+{
+	long count;
+	const char *wrong = options_parse_long(value, 1, EXPLORE_INPUTS, &count);
+
+	return wrong ? wrong : add(options, EXPLORE_STDIN, "", 0, count);
+}
+
+static const char *add_named(struct options *options, enum explore_source_kind kind,
+			     const char *value)
+{
+	const char *equals = strrchr(value, '='), *wrong;
+	long count;
+
+	if (!equals || equals == value)
+		return "must be NAME=N";
+	wrong = options_parse_long(equals + 1, 1, EXPLORE_INPUTS, &count);
+	return wrong ? wrong : add(options, kind, value, (size_t)(equals - value), count);
+}
+
+const char *explore_set_file(struct options *options, const char *value)
+{
+	return add_named(options, EXPLORE_FILE, value);
+}
+
+const char *explore_set_variable(struct options *options, const char *value)
+{
+	return add_named(options, EXPLORE_VARIABLE, value);
+}
+
+const char *explore_set_search(struct options *options, const char *value)
+{
+	static const char *const names[] = {
+		[EXPLORE_PM] = "pm",   [EXPLORE_COVERAGE] = "coverage", [EXPLORE_DFS] = "dfs",
+		[EXPLORE_BFS] = "bfs", [EXPLORE_RANDOM] = "random",
+	};
+
+	for (uint32_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (strcmp(value, names[i]) == 0) {
+			options->explore.search = i;
+			return NULL;
+		}
+	return "must be pm, coverage, dfs, bfs or random";
+}
+
+const char *explore_set_states(struct options *options, const char *value)
+{
+	long count;
+	const char *wrong = options_parse_long(value, 1, EXPLORE_STATES, &count);
+
+	options->explore.max_states = wrong ? 0 : (uint32_t)count;
+	return wrong;
+}
+
+const char *explore_set_solver_time(struct options *options, const char *value)
+{
+	long ms;
+	const char *wrong = options_parse_long(value, 1, 10000000, &ms);
+
+	options->explore.solver_ms = wrong ? 0 : (uint32_t)ms;
+	return wrong;
+}
+
+const char *explore_set_inputs(struct options *options, const char *value)
+{
+	options->inputs = value;
+	return NULL;
+}
+
+const char *explore_set_shows(struct options *options, const char *value)
+{
+	(void)value;
+	options->explore.shows = true;
+	return NULL;
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * `perdure explore` in shared memory: what the command asks for, the states that wait to go on, the
+ * inputs that lead to findings, and the desks of solvers. Everything else of a path is its own.
+ */
+#ifndef SESSION_EXPLORE_H
+#define SESSION_EXPLORE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "symbolic/abi.h"
+
+enum {
+	EXPLORE_STATES = 1 << 16,
+	EXPLORE_INPUTS = 1 << 14, /* bytes of one path */
+	EXPLORE_SOURCES = 64,     /* what they are given as */
+	EXPLORE_NAME = 256,
+	EXPLORE_KEPT = 1 << 16, /* inputs of states, and of findings */
+	EXPLORE_SOLVERS = 64,
+	EXPLORE_EDGES = 1 << 16,
+	EXPLORE_WEIGHTS = 1 << 20,
+	EXPLORE_PLACES = 1 << 16,
+	EXPLORE_KNOWN = 1 << 15, /* answers */
+	EXPLORE_ANSWER = 64,     /* bytes of one */
+};
+
+enum explore_search {
+	EXPLORE_PM, /* where most of PM can still be changed */
+	EXPLORE_COVERAGE,
+	EXPLORE_DFS,
+	EXPLORE_BFS,
+	EXPLORE_RANDOM,
+};
+
+enum explore_source_kind {
+	EXPLORE_ARGUMENT,
+	EXPLORE_STDIN,
+	EXPLORE_FILE,
+	EXPLORE_VARIABLE, /* of the environment */
+	EXPLORE_NAMED,    /* perdure_symbolic */
+};
+
+/* Some bytes of the inputs, in a row. */
+struct explore_source {
+	uint32_t kind;
+	uint32_t first, count;
+	char name[EXPLORE_NAME]; /* a path, a variable's name, or what the program says */
+};
+
+/* What a path was given: enough to run it again. */
+struct explore_kept {
+	bool used;
+	bool whole;      /* the path has come to its end */
+	uint32_t path;   /* whose it is */
+	uint32_t events; /* a state: so many decisions are taken already */
+	uint32_t sources, inputs;
+	uint32_t end; /* wait status of the path, if whole */
+	struct explore_source source[EXPLORE_SOURCES];
+	uint8_t value[EXPLORE_INPUTS];
+};
+
+enum explore_status { EXPLORE_FREE, EXPLORE_WAITING, EXPLORE_RUNNING, EXPLORE_AS_INPUT };
+
+struct explore_state {
+	uint32_t status;
+	int32_t pid;
+	uint32_t ready; /* futex: it exists */
+	uint32_t go;    /* futex: may go on */
+	uint32_t path;  /* its number */
+	uint32_t depth;
+	uint32_t kept;   /* EXPLORE_AS_INPUT: index */
+	uint64_t weight; /* by the searcher: the greatest goes on first */
+	uint64_t edge;
+	uint64_t born;
+};
+
+struct explore_settings {
+	uint32_t search;
+	uint32_t jobs;
+	uint32_t live;       /* processes that may wait */
+	uint32_t max_states; /* that wait in any form; 0: as many as there is room for */
+	uint32_t solver_ms;  /* for one question */
+	uint32_t timeout;    /* of a path, in seconds of the processor */
+	bool shows;          /* what paths print */
+	uint32_t sources;
+	struct explore_source source[EXPLORE_SOURCES];
+	uint64_t seed;
+};
+
+/* ---- the solver's desk ---- */
+
+enum { EXPLORE_NODES = 1 << 18, EXPLORE_CONDITIONS = 1 << 16 };
+
+struct explore_node {
+	uint8_t op, width;
+	uint32_t a, b, c;
+	uint64_t constant, hash;
+};
+
+enum explore_answer { EXPLORE_UNSAT, EXPLORE_SAT, EXPLORE_UNKNOWN };
+
+struct explore_desk {
+	_Alignas(4096) uint32_t lock; /* mapped by itself */
+	uint32_t asked;               /* futex; the number of the question */
+	uint32_t answered;
+	uint32_t milliseconds;
+	uint32_t nodes, conditions;
+	uint32_t answer, values;
+	struct explore_node node[EXPLORE_NODES]; /* number 0 is none; operands come first */
+	uint32_t condition[EXPLORE_CONDITIONS];
+	uint16_t input[EXPLORE_INPUTS];
+	uint8_t value[EXPLORE_INPUTS];
+};
+
+/* An answer that any path may need again. */
+struct explore_known {
+	uint64_t key;
+	uint8_t answer;
+	uint8_t count;
+	uint16_t input[EXPLORE_ANSWER];
+	uint8_t value[EXPLORE_ANSWER];
+};
+
+/* From the static analysis: what lies behind a branch. */
+struct explore_weight {
+	uint64_t site; /* and which way: site + way */
+	uint32_t weight;
+};
+
+struct explore_counts {
+	uint64_t paths;     /* that have come to their end */
+	uint64_t crashed;   /* … by a signal */
+	uint64_t timed_out; /* … or not at all */
+	uint64_t states;    /* that were made */
+	uint64_t reexecuted;
+	uint64_t branches; /* decisions about symbolic conditions */
+	uint64_t queries;  /* that no cache and no table could answer */
+	uint64_t query_ns;
+	uint64_t known;    /* that another path had asked */
+	uint64_t dropped;  /* states for which there was no room */
+	uint64_t silenced; /* paths that perdure_assume ended */
+	uint64_t lost[SYMBOLIC_LOSSES];
+	uint32_t live, most_live;
+	uint32_t waiting, running;
+};
+
+struct explore {
+	bool on;
+	struct explore_settings settings;
+	uint32_t lock;
+	int32_t root; /* the process that all paths come from */
+	uint32_t next_path;
+	uint64_t clock;
+	uint32_t stopped; /* no more states: the time is over */
+	struct explore_counts counts;
+	uint32_t states_used, free_from; /* of the tables below: where to look */
+	uint32_t kept_from;
+	uint32_t edge[EXPLORE_EDGES];   /* how often it was taken */
+	uint64_t place[EXPLORE_PLACES]; /* instructions that have changed PM: image offset and
+					   address */
+	uint32_t weights;               /* a power of two, or 0 */
+	uint32_t pm_instructions;       /* by the static analysis */
+	struct explore_weight *weight;  /* hash table */
+	struct explore_state state[EXPLORE_STATES];
+	struct explore_known *answer;
+	struct explore_kept *input;
+	struct explore_desk *desk;
+};
+
+#endif

@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Where symbolic bytes come from: arguments, variables of the environment, standard input, files,
+ * and what the program calls symbolic itself. Files have the right size, but what is read from them
+ * comes from the model: after a fork each process has its own.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "runtime/world.h"
+#include "symbolic/symbolic.h"
+
+extern __thread struct symbolic_call __perdure_symbolic_call
+	__attribute__((tls_model("initial-exec")));
+
+static struct explore_source source[EXPLORE_SOURCES];
+static uint32_t sources, used;
+static uint64_t inode[EXPLORE_SOURCES]; /* of files */
+static bool ended[EXPLORE_SOURCES];     /* somebody has read past the end */
+
+uint32_t inputs_used(void)
+{
+	return used;
+}
+
+static struct explore_source *add(uint32_t kind, const char *name, uint32_t count)
+{
+	struct explore_source *added;
+
+	if (sources == EXPLORE_SOURCES || used + count > EXPLORE_INPUTS) {
+		session_limit(runtime_session, thread_owner(),
+			      "there are too many symbolic bytes: the rest is what it is");
+		return NULL;
+	}
+	added = &source[sources++];
+	*added = (struct explore_source){ .kind = kind, .first = used, .count = count };
+	REAL(snprintf)(added->name, sizeof(added->name), "%s", name);
+	used += count;
+	return added;
+}
+
+void inputs_keep(struct explore_kept *kept)
+{
+	kept->sources = sources;
+	kept->inputs = used;
+	for (uint32_t i = 0; i < sources; i++)
+		kept->source[i] = source[i];
+	for (uint32_t i = 0; i < used; i++)
+		kept->value[i] = expression_model[i];
+}
+
+/* These bytes of memory are the source's, from `offset` on. */
+static void fill(const struct explore_source *from, uint32_t offset, uint8_t *bytes, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t number = from->first + offset + i;
+
+		bytes[i] = expression_model[number];
+		memory_store(bytes + i, 1, expression_input(number));
+	}
+}
+
+/* ---- arguments and the environment ---- */
+
+static char *make_text(const struct explore_source *from, const char *before)
+{
+	size_t length = strlen(before);
+	char *text = malloc(length + from->count + 1);
+
+	if (!text)
+		return NULL;
+	for (size_t i = 0; i < length; i++)
+		text[i] = before[i];
+	fill(from, 0, (uint8_t *)text + length, from->count);
+	text[length + from->count] = 0;
+	return text;
+}
+
+static void add_arguments(int *argc, char ***argv, const struct explore_settings *settings)
+{
+	uint32_t more = 0;
+	char **list;
+
+	for (uint32_t i = 0; i < settings->sources; i++)
+		more += settings->source[i].kind == EXPLORE_ARGUMENT;
+	if (!more)
+		return;
+	list = calloc(*argc + more + 1ul, sizeof(*list));
+	if (!list)
+		return;
+	for (int i = 0; i < *argc; i++)
+		list[i] = (*argv)[i];
+	for (uint32_t i = 0; i < settings->sources; i++) {
+		const struct explore_source *from;
+
+		if (settings->source[i].kind != EXPLORE_ARGUMENT)
+			continue;
+		from = add(EXPLORE_ARGUMENT, settings->source[i].name, settings->source[i].count);
+		list[(*argc)++] = from ? make_text(from, "") : (char *)"";
+	}
+	*argv = list;
+}
+
+static void add_variable(const struct explore_source *wanted)
+{
+	const struct explore_source *from = add(EXPLORE_VARIABLE, wanted->name, wanted->count);
+	char before[EXPLORE_NAME + 1], *text;
+
+	if (!from)
+		return;
+	REAL(snprintf)(before, sizeof(before), "%s=", wanted->name);
+	text = make_text(from, before);
+	if (text)
+		putenv(text);
+}
+
+/* ---- files ---- */
+
+/* A file of that size; its content is the model's of the beginning. */
+static int make_file(const struct explore_source *from)
+{
+	struct stat status;
+	int fd = memfd_create("perdure-input", 0);
+
+	if (fd < 0 || syscall(SYS_ftruncate, fd, from->count) < 0 || fstat(fd, &status) < 0)
+		return -1;
+	syscall(SYS_pwrite64, fd, expression_model + from->first, from->count, 0L);
+	inode[from - source] = status.st_ino;
+	return fd;
+}
+
+static void add_file(const struct explore_source *wanted)
+{
+	const struct explore_source *from = add(wanted->kind, wanted->name, wanted->count);
+	int fd = from ? make_file(from) : -1;
+
+	if (fd < 0)
+		return;
+	if (wanted->kind == EXPLORE_STDIN) {
+		syscall(SYS_dup2, fd, STDIN_FILENO);
+		syscall(SYS_close, fd);
+	} else {
+		world_put(wanted->name, fd);
+	}
+}
+
+static const struct explore_source *source_of(int fd)
+{
+	struct stat status;
+
+	if (!symbolic_on || fd < 0)
+		return NULL;
+	for (uint32_t i = 0; i < sources; i++) {
+		if (!inode[i])
+			continue;
+		if (syscall(SYS_fstat, fd, &status) < 0)
+			return NULL;
+		for (; i < sources; i++)
+			if (inode[i] == status.st_ino)
+				return &source[i];
+	}
+	return NULL;
+}
+
+void inputs_mapped(int fd, void *start, uint64_t offset, uint64_t size)
+{
+	const struct explore_source *from = source_of(fd);
+
+	if (from && offset < from->count)
+		fill(from, (uint32_t)offset, start,
+		     from->count - offset < size ? from->count - (uint32_t)offset : (uint32_t)size);
+}
+
+/* Reads from where the descriptor is, or from an offset; as read does. */
+static ssize_t read_source(const struct explore_source *from, int fd, void *bytes, size_t size,
+			   int64_t offset)
+{
+	int64_t at = offset >= 0 ? offset : syscall(SYS_lseek, fd, 0L, SEEK_CUR);
+	size_t left = at < from->count ? from->count - (size_t)at : 0;
+
+	if (at < 0)
+		return -1;
+	if (size > left)
+		size = left;
+	ended[from - source] |= !size;
+	fill(from, (uint32_t)at, bytes, (uint32_t)size);
+	if (offset < 0)
+		syscall(SYS_lseek, fd, at + (int64_t)size, SEEK_SET);
+	return (ssize_t)size;
+}
+
+/* ---- what stands in for libc's functions ---- */
+
+/* What was passed for the function that runs. */
+static void take(const void *function, uint64_t *value, unsigned count)
+{
+	struct symbolic_call call = __perdure_symbolic_call;
+
+	__perdure_symbolic_call.callee = NULL;
+	for (unsigned i = 0; symbolic_on && call.callee == function && i < count; i++)
+		if (call.argument[i])
+			value[i] = symbolic_each(call.argument[i], SYMBOLIC_LOST_SIZE,
+						 (uintptr_t)function + i);
+}
+
+PUBLIC ssize_t __perdure_sym_read(int fd, void *bytes, size_t size);
+PUBLIC ssize_t __perdure_sym_pread(int fd, void *bytes, size_t size, off_t offset);
+PUBLIC size_t __perdure_sym_fread(void *bytes, size_t size, size_t count, FILE *file);
+PUBLIC int __perdure_sym_fgetc(FILE *file);
+PUBLIC int __perdure_sym_getchar(void);
+PUBLIC char *__perdure_sym_fgets(char *text, int size, FILE *file);
+PUBLIC ssize_t __perdure_sym_getline(char **line, size_t *room, FILE *file);
+PUBLIC int __perdure_sym_feof(FILE *file);
+
+ssize_t __perdure_sym_read(int fd, void *bytes, size_t size)
+{
+	uint64_t value[3] = { (uint32_t)fd, (uintptr_t)bytes, size };
+	const struct explore_source *from;
+
+	take((const void *)__perdure_sym_read, value, 3);
+	from = source_of((int)value[0]);
+	if (from)
+		return read_source(from, (int)value[0], (void *)value[1], value[2], -1);
+	return read((int)value[0], (void *)value[1], value[2]);
+}
+
+ssize_t __perdure_sym_pread(int fd, void *bytes, size_t size, off_t offset)
+{
+	uint64_t value[4] = { (uint32_t)fd, (uintptr_t)bytes, size, (uint64_t)offset };
+	const struct explore_source *from;
+
+	take((const void *)__perdure_sym_pread, value, 4);
+	from = source_of((int)value[0]);
+	if (from)
+		return read_source(from, (int)value[0], (void *)value[1], value[2],
+				   (int64_t)value[3]);
+	return pread((int)value[0], (void *)value[1], value[2], (off_t)value[3]);
+}
+
+static const struct explore_source *source_of_stream(FILE *file)
+{
+	return symbolic_on && file ? source_of(fileno(file)) : NULL;
+}
+
+size_t __perdure_sym_fread(void *bytes, size_t size, size_t count, FILE *file)
+{
+	uint64_t value[4] = { (uintptr_t)bytes, size, count, (uintptr_t)file };
+	const struct explore_source *from;
+	ssize_t got;
+
+	take((const void *)__perdure_sym_fread, value, 4);
+	file = (FILE *)value[3];
+	from = source_of_stream(file);
+	if (!from)
+		return fread((void *)value[0], value[1], value[2], file);
+	got = read_source(from, fileno(file), (void *)value[0], value[1] * value[2], -1);
+	ended[from - source] |= (size_t)got < value[1] * value[2];
+	return value[1] ? (size_t)got / value[1] : 0;
+}
+
+static int get_byte(const void *function, const struct explore_source *from, FILE *file)
+{
+	uint8_t byte;
+
+	if (read_source(from, fileno(file), &byte, 1, -1) != 1)
+		return EOF;
+	symbolic_result(function, expression_extend(SYMBOLIC_ZEXT, memory_load(&byte, 1), 32));
+	memory_clear(&byte, 1);
+	return byte;
+}
+
+int __perdure_sym_fgetc(FILE *file)
+{
+	const struct explore_source *from = source_of_stream(file);
+
+	take(NULL, NULL, 0);
+	return from ? get_byte((const void *)__perdure_sym_fgetc, from, file) : fgetc(file);
+}
+
+int __perdure_sym_getchar(void)
+{
+	const struct explore_source *from = source_of_stream(stdin);
+
+	take(NULL, NULL, 0);
+	return from ? get_byte((const void *)__perdure_sym_getchar, from, stdin) : getchar();
+}
+
+/* Up to the end of a line, which is decided byte by byte; the number of bytes. */
+static size_t read_line(const struct explore_source *from, FILE *file, char *text, size_t most,
+			const void *who)
+{
+	size_t n = 0;
+
+	while (n < most && read_source(from, fileno(file), text + n, 1, -1) == 1) {
+		uint32_t byte = memory_load(text + n, 1);
+
+		n++;
+		if (symbolic_decide(
+			    expression_make(SYMBOLIC_EQ, 8, byte, expression_constant(8, '\n')),
+			    (uintptr_t)who))
+			break;
+	}
+	return n;
+}
+
+char *__perdure_sym_fgets(char *text, int size, FILE *file)
+{
+	uint64_t value[3] = { (uintptr_t)text, (uint32_t)size, (uintptr_t)file };
+	const struct explore_source *from;
+	size_t n;
+
+	take((const void *)__perdure_sym_fgets, value, 3);
+	text = (char *)value[0];
+	size = (int)value[1];
+	file = (FILE *)value[2];
+	from = source_of_stream(file);
+	if (!from)
+		return fgets(text, size, file);
+	if (size <= 0)
+		return NULL;
+	n = read_line(from, file, text, (size_t)size - 1, __builtin_return_address(0));
+	if (!n && size > 1)
+		return NULL;
+	memory_clear(text + n, 1);
+	text[n] = 0;
+	return text;
+}
+
+ssize_t __perdure_sym_getline(char **line, size_t *room, FILE *file)
+{
+	const struct explore_source *from = source_of_stream(file);
+	size_t n;
+
+	take(NULL, NULL, 0);
+	if (!from)
+		return getline(line, room, file);
+	if (!*line || *room < from->count + 1ul) {
+		char *more = realloc(*line, from->count + 1ul);
+
+		if (!more)
+			return -1;
+		*line = more;
+		*room = from->count + 1ul;
+	}
+	n = read_line(from, file, *line, from->count, __builtin_return_address(0));
+	memory_clear(*line + n, 1);
+	(*line)[n] = 0;
+	return n ? (ssize_t)n : -1;
+}
+
+int __perdure_sym_feof(FILE *file)
+{
+	const struct explore_source *from = source_of_stream(file);
+
+	take(NULL, NULL, 0);
+	return from ? ended[from - source] : feof(file);
+}
+
+/* ---- what the program names ---- */
+
+PUBLIC void __perdure_symbolic(void *p, size_t n, const char *name);
+PUBLIC void __perdure_assume(int condition);
+PUBLIC void __perdure_sym_assume(int condition);
+
+/* Outside of an exploration: bytes for this name, from the file of a replay. */
+static void replay(uint8_t *bytes, size_t n)
+{
+	static FILE *file;
+	const char *path = getenv("PERDURE_INPUTS");
+	unsigned byte;
+
+	if (!file && path)
+		file = fopen(path, "re");
+	for (size_t i = 0; file && i < n; i++)
+		if (fscanf(file, "%2x", &byte) == 1)
+			bytes[i] = (uint8_t)byte;
+}
+
+void __perdure_symbolic(void *p, size_t n, const char *name)
+{
+	const struct explore_source *from;
+
+	if (!symbolic_on) {
+		replay(p, n);
+		return;
+	}
+	from = n <= EXPLORE_INPUTS ? add(EXPLORE_NAMED, name ? name : "", (uint32_t)n) : NULL;
+	if (from)
+		fill(from, 0, p, (uint32_t)n);
+}
+
+void __perdure_assume(int condition)
+{
+	if (symbolic_on && !condition)
+		states_silence();
+}
+
+void __perdure_sym_assume(int condition)
+{
+	static struct path_change change;
+	struct symbolic_call call = __perdure_symbolic_call;
+	uint32_t holds;
+
+	__perdure_symbolic_call.callee = NULL;
+	if (!symbolic_on || call.callee != (const void *)__perdure_sym_assume ||
+	    !call.argument[0]) {
+		__perdure_assume(condition);
+		return;
+	}
+	holds = expression_make(SYMBOLIC_NE, 32, call.argument[0], expression_constant(32, 0));
+	if (!expression_value(holds)) {
+		if (path_may(holds, &change) != PATH_YES)
+			states_silence();
+		memory_before_change();
+		path_use(&change);
+		memory_after_change();
+	}
+	path_assume(holds);
+}
+
+/* ---- the beginning ---- */
+
+void inputs_start(int *argc, char ***argv, const struct explore_kept *kept)
+{
+	const struct explore_settings *settings = &symbolic_shared()->settings;
+
+	for (uint32_t i = 0; kept && i < kept->inputs; i++)
+		expression_model[i] = kept->value[i];
+	expression_model_changed();
+	add_arguments(argc, argv, settings);
+	for (uint32_t i = 0; i < settings->sources; i++) {
+		const struct explore_source *wanted = &settings->source[i];
+
+		if (wanted->kind == EXPLORE_VARIABLE)
+			add_variable(wanted);
+		else if (wanted->kind == EXPLORE_STDIN || wanted->kind == EXPLORE_FILE)
+			add_file(wanted);
+	}
+}

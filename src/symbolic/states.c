@@ -1,0 +1,638 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * States are processes. One that could go two ways forks; of all that wait, those with the greatest
+ * weight go on. The root forks the first path, and those whose states were kept as inputs because
+ * there was no room, or because what they have open cannot be shared; it sees them all end.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "fibers/fibers.h"
+#include "model/spin.h"
+#include "runtime/world.h"
+#include "symbolic/symbolic.h"
+
+static struct explore_state *self; /* of this process; null in the root */
+static uint32_t decisions;         /* that this path has taken */
+static uint32_t replayed;          /* so many are known */
+static uint32_t own_input;         /* index + 1 of what was kept of this path */
+static bool over;
+
+static struct explore *shared(void)
+{
+	return symbolic_shared();
+}
+
+static bool lock(void)
+{
+	return spin_lock(&shared()->lock, thread_owner());
+}
+
+static void unlock(bool locked)
+{
+	if (locked)
+		spin_unlock(&shared()->lock);
+}
+
+/* ---- which one goes on ---- */
+
+static uint64_t edge_of(uint64_t site, unsigned way)
+{
+	return site * 2 + way;
+}
+
+static uint32_t *taken(uint64_t edge)
+{
+	return &shared()->edge[(edge * 0x9e3779b97f4a7c15ull >> 40) % EXPLORE_EDGES];
+}
+
+static uint32_t weight_behind(uint64_t edge)
+{
+	const struct explore *explore = shared();
+	uint32_t at = (uint32_t)(edge * 0x9e3779b97f4a7c15ull >> 33);
+
+	for (uint32_t i = 0; explore->weights && i < explore->weights; i++, at++) {
+		const struct explore_weight *w = &explore->weight[at % explore->weights];
+
+		if (w->site == edge)
+			return w->weight;
+		if (!w->site)
+			break;
+	}
+	return 0;
+}
+
+static uint64_t mix(uint64_t a)
+{
+	a ^= a >> 31;
+	a *= 0xbf58476d1ce4e5b9ull;
+	return a ^ a >> 29;
+}
+
+/* The greatest goes on first. */
+static uint64_t rank(const struct explore_state *state)
+{
+	const struct explore_settings *settings = &shared()->settings;
+	uint32_t seldom = ~*taken(state->edge);
+
+	switch (settings->search) {
+	case EXPLORE_DFS:
+		return state->born + 1;
+	case EXPLORE_BFS:
+		return ~(uint64_t)0 - state->born;
+	case EXPLORE_RANDOM:
+		return mix(settings->seed ^ mix(state->born)) | 1;
+	case EXPLORE_COVERAGE:
+		return (uint64_t)seldom << 32 | (uint32_t)~state->depth;
+	default:
+		return state->weight << 32 | seldom;
+	}
+}
+
+static struct explore_state *best(bool inputs_too)
+{
+	struct explore *explore = shared();
+	struct explore_state *found = NULL;
+
+	for (uint32_t i = 0; i < explore->states_used; i++) {
+		struct explore_state *state = &explore->state[i];
+
+		if (state->status != EXPLORE_WAITING &&
+		    !(inputs_too && state->status == EXPLORE_AS_INPUT))
+			continue;
+		if (!found || rank(state) > rank(found))
+			found = state;
+	}
+	return found;
+}
+
+static struct explore_state *new_state(void)
+{
+	struct explore *explore = shared();
+	uint32_t i;
+
+	for (i = explore->free_from; i < EXPLORE_STATES; i++)
+		if (explore->state[i].status == EXPLORE_FREE)
+			break;
+	if (i == EXPLORE_STATES || (explore->settings.max_states &&
+				    explore->counts.waiting >= explore->settings.max_states)) {
+		explore->counts.dropped++;
+		return NULL;
+	}
+	if (i >= explore->states_used)
+		explore->states_used = i + 1;
+	explore->free_from = i + 1;
+	explore->state[i] =
+		(struct explore_state){ .path = ++explore->next_path, .born = ++explore->clock };
+	explore->counts.states++;
+	return &explore->state[i];
+}
+
+static void free_state(struct explore_state *state)
+{
+	struct explore *explore = shared();
+	uint32_t index = (uint32_t)(state - explore->state);
+
+	state->status = EXPLORE_FREE;
+	if (index < explore->free_from)
+		explore->free_from = index;
+	while (explore->states_used && !explore->state[explore->states_used - 1].status)
+		explore->states_used--;
+}
+
+static void let_go(struct explore_state *state)
+{
+	state->status = EXPLORE_RUNNING;
+	shared()->counts.waiting--;
+	__atomic_store_n(&state->go, 1, __ATOMIC_RELEASE);
+	syscall(SYS_futex, &state->go, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+static void wait_for_turn(void)
+{
+	while (!__atomic_load_n(&self->go, __ATOMIC_ACQUIRE))
+		syscall(SYS_futex, &self->go, FUTEX_WAIT, 0, NULL, NULL, 0);
+	self->go = 0;
+}
+
+/* Another one is more promising: it goes on instead of this one. */
+static void give_way(void)
+{
+	bool locked = lock();
+	struct explore_state *other = best(false);
+	bool waits = other && rank(other) > rank(self);
+
+	if (waits) {
+		self->go = 0;
+		self->status = EXPLORE_WAITING;
+		shared()->counts.waiting++;
+		let_go(other);
+	}
+	unlock(locked);
+	if (waits)
+		wait_for_turn();
+}
+
+/* ---- inputs ---- */
+
+static struct explore_kept *new_kept(uint32_t *index)
+{
+	struct explore *explore = shared();
+	bool locked = lock();
+	struct explore_kept *kept = NULL;
+
+	for (uint32_t i = explore->kept_from; i < EXPLORE_KEPT && !kept; i++)
+		if (!explore->input[i].used) {
+			kept = &explore->input[i];
+			kept->used = true;
+			kept->whole = false;
+			*index = i;
+			explore->kept_from = i + 1;
+		}
+	unlock(locked);
+	return kept;
+}
+
+static void free_kept(uint32_t index)
+{
+	shared()->input[index].used = false;
+	if (index < shared()->kept_from)
+		shared()->kept_from = index;
+}
+
+static void keep_own(bool whole)
+{
+	struct explore_kept *kept;
+	uint32_t index;
+
+	if (!own_input) {
+		if (!new_kept(&index))
+			return;
+		own_input = index + 1;
+	}
+	kept = &shared()->input[own_input - 1];
+	kept->path = self ? self->path : 0;
+	kept->events = decisions;
+	kept->whole = whole;
+	inputs_keep(kept);
+}
+
+static void on_new_finding(struct raw_finding *finding)
+{
+	if (!self)
+		return;
+	if (!own_input)
+		keep_own(false);
+	finding->input = own_input;
+}
+
+/* What another process would do that takes the other way is kept as an input. */
+static void keep_state(uint64_t site, unsigned way, const struct path_change *change)
+{
+	uint32_t index;
+	struct explore_kept *kept = new_kept(&index);
+	struct explore_state *state = NULL;
+	bool locked;
+
+	if (!kept) {
+		symbolic_count(&shared()->counts.dropped);
+		return;
+	}
+	inputs_keep(kept);
+	for (uint32_t i = 0; i < change->count; i++)
+		kept->value[change->to[i].input] = change->to[i].value;
+	kept->events = decisions + 1;
+	locked = lock();
+	state = new_state();
+	if (state) {
+		state->kept = index;
+		state->depth = self->depth + 1;
+		state->edge = edge_of(site, way);
+		state->weight = weight_behind(state->edge);
+		state->status = EXPLORE_AS_INPUT;
+		shared()->counts.waiting++;
+	} else {
+		free_kept(index);
+	}
+	unlock(locked);
+}
+
+/* ---- forking ---- */
+
+enum { DESCRIPTORS = 256 };
+static bool inherited[DESCRIPTORS]; /* not opened by the program */
+
+static bool is_shareable(int fd)
+{
+	struct stat status;
+
+	return inherited[fd] || syscall(SYS_fstat, fd, &status) < 0 || S_ISREG(status.st_mode) ||
+	       S_ISDIR(status.st_mode) || S_ISCHR(status.st_mode);
+}
+
+static void note_inherited(void)
+{
+	for (int fd = 0; fd < DESCRIPTORS; fd++)
+		inherited[fd] = !is_shareable(fd);
+}
+
+/* Pipes, sockets and the like would be shared by both. */
+static bool can_be_shared(void)
+{
+
+	if (runtime_execution->inputs & (INPUT_PROCESSES | INPUT_SOCKETS | INPUT_TIMERS) ||
+	    (runtime_execution->inputs & INPUT_THREADS && !fibers_on))
+		return false;
+	for (int fd = 0; fd < DESCRIPTORS; fd++)
+		if (!is_shareable(fd))
+			return false;
+	return true;
+}
+
+/* Parent and child must not move each other's offsets. */
+static void reopen_files(void)
+{
+	char path[64];
+
+	for (int fd = 0; fd < DESCRIPTORS; fd++) {
+		struct stat status;
+		long at, flags, closes;
+		int own;
+
+		if (syscall(SYS_fstat, fd, &status) < 0 || !S_ISREG(status.st_mode))
+			continue;
+		at = syscall(SYS_lseek, fd, 0L, SEEK_CUR);
+		flags = syscall(SYS_fcntl, fd, F_GETFL, 0L);
+		closes = syscall(SYS_fcntl, fd, F_GETFD, 0L);
+		REAL(snprintf)(path, sizeof(path), "/proc/self/fd/%d", fd);
+		own = syscall(SYS_openat, AT_FDCWD, path,
+			      flags & ~(O_CREAT | O_EXCL | O_TRUNC | O_NOFOLLOW), 0);
+		if (own < 0)
+			continue;
+		syscall(SYS_dup3, own, fd, closes & FD_CLOEXEC ? O_CLOEXEC : 0);
+		syscall(SYS_close, own);
+		syscall(SYS_lseek, fd, at, SEEK_SET);
+	}
+}
+
+static void become(struct explore_state *state)
+{
+	self = state;
+	state->pid = getpid();
+	over = false;
+	own_input = 0;
+	prctl(PR_SET_CHILD_SUBREAPER, 0);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	fibers_are_path();
+	thread_is_path();
+}
+
+/* All are children of the root, so that it sees them end; for the program nothing has happened. */
+static pid_t fork_path(void)
+{
+	unsigned long flags = SIGCHLD | (self ? CLONE_PARENT : 0);
+
+	return (pid_t)syscall(SYS_clone, flags, 0L, 0L, 0L, 0L);
+}
+
+bool states_fork(uint64_t site, unsigned way, const struct path_change *change)
+{
+	struct explore *explore = shared();
+	struct explore_state *state;
+	bool locked;
+	pid_t pid;
+
+	if (explore->stopped)
+		return false;
+	if (explore->counts.live >= explore->settings.live || !can_be_shared()) {
+		keep_state(site, way, change);
+		return false;
+	}
+	locked = lock();
+	state = new_state();
+	if (state) {
+		state->depth = self->depth + 1;
+		state->edge = edge_of(site, way);
+		state->weight = weight_behind(state->edge);
+		if (++explore->counts.live > explore->counts.most_live)
+			explore->counts.most_live = explore->counts.live;
+	}
+	unlock(locked);
+	if (!state)
+		return false;
+	world_share();
+	pid = fork_path();
+	if (pid == 0) {
+		become(state);
+		reopen_files();
+		locked = lock();
+		state->status = EXPLORE_WAITING;
+		explore->counts.waiting++;
+		unlock(locked);
+		__atomic_store_n(&state->ready, 1, __ATOMIC_RELEASE);
+		syscall(SYS_futex, &state->ready, FUTEX_WAKE, 1, NULL, NULL, 0);
+		wait_for_turn();
+		return true;
+	}
+	if (pid < 0) {
+		locked = lock();
+		explore->counts.live--;
+		free_state(state);
+		unlock(locked);
+		keep_state(site, way, change);
+		return false;
+	}
+	state->pid = pid;
+	while (!__atomic_load_n(&state->ready, __ATOMIC_ACQUIRE))
+		syscall(SYS_futex, &state->ready, FUTEX_WAIT, 0, NULL, NULL, 0);
+	return false;
+}
+
+bool states_is_replayed(void)
+{
+	return decisions < replayed;
+}
+
+void states_took(uint64_t site, unsigned way)
+{
+	decisions++;
+	if (decisions <= replayed)
+		return;
+	self->depth++;
+	self->edge = edge_of(site, way);
+	self->weight = weight_behind(self->edge);
+	self->born = __atomic_add_fetch(&shared()->clock, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(taken(self->edge), 1, __ATOMIC_RELAXED);
+	if (shared()->counts.waiting)
+		give_way();
+}
+
+/* ---- the end of a path ---- */
+
+void states_end(void)
+{
+	struct explore *explore;
+
+	if (!self || over)
+		return;
+	over = true;
+	explore = shared();
+	buffer_drain();
+	if (thread_enter()) {
+		session_judge_rest(runtime_session);
+		thread_leave();
+	}
+	if (own_input)
+		keep_own(true);
+	symbolic_count(&explore->counts.paths);
+}
+
+void states_silence(void)
+{
+	over = true;
+	symbolic_count(&shared()->counts.silenced);
+	syscall(SYS_exit_group, 0);
+	__builtin_unreachable();
+}
+
+/* The last of all destructors. */
+__attribute__((destructor(101))) static void at_end(void)
+{
+	states_end();
+}
+
+/* ---- the root ---- */
+
+static void start_path(struct explore_state *state, int *argc, char ***argv)
+{
+	const char *path = getenv("PERDURE_SESSION");
+	struct explore_kept *kept = state->kept ? &shared()->input[state->kept] : NULL;
+	struct itimerval never = { { 0, 0 }, { 0, 0 } };
+
+	setitimer(ITIMER_REAL, &never, NULL);
+	signal(SIGALRM, SIG_DFL);
+	if (!path || !session_make_own(runtime_session, path) || !expression_start()) {
+		message("there is not enough address space to explore");
+		syscall(SYS_exit_group, 125);
+	}
+	become(state);
+	note_inherited();
+	symbolic_on = true;
+	solver_start();
+	raw_on_new = on_new_finding;
+	execution_join(0);
+	execution_use_heap();
+	replayed = kept ? kept->events : 0;
+	inputs_start(argc, argv, kept);
+	if (state->kept)
+		free_kept(state->kept);
+}
+
+static bool silent_output(void)
+{
+	int fd = syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR, 0);
+
+	if (fd < 0)
+		return false;
+	if (!shared()->settings.shows) {
+		syscall(SYS_dup2, fd, STDOUT_FILENO);
+		syscall(SYS_dup2, fd, STDERR_FILENO);
+	}
+	if (fd > STDERR_FILENO)
+		syscall(SYS_close, fd);
+	return true;
+}
+
+static struct explore_state *state_of(pid_t pid)
+{
+	struct explore *explore = shared();
+
+	for (uint32_t i = 0; i < explore->states_used; i++)
+		if (explore->state[i].status && explore->state[i].pid == pid)
+			return &explore->state[i];
+	return NULL;
+}
+
+static void note_end(pid_t pid, int status)
+{
+	struct explore *explore = shared();
+	bool locked = lock();
+	struct explore_state *state = state_of(pid);
+
+	if (state) {
+		if (state->status == EXPLORE_RUNNING)
+			explore->counts.running--;
+		else
+			explore->counts.waiting--;
+		if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
+			explore->counts.crashed++;
+		explore->counts.live--;
+		free_state(state);
+	}
+	unlock(locked);
+}
+
+static void tick(int unused)
+{
+	(void)unused;
+}
+
+static uint64_t cpu_ns(pid_t pid)
+{
+	struct timespec time;
+	clockid_t clock = (clockid_t)((~(uint32_t)pid << 3) | 2); /* as clock_getcpuclockid */
+
+	return syscall(SYS_clock_gettime, clock, &time) < 0
+		       ? 0
+		       : time.tv_sec * 1000000000ull + time.tv_nsec;
+}
+
+/* Paths that compute for too long are ended. */
+static void watch(void)
+{
+	struct explore *explore = shared();
+	uint64_t most = explore->settings.timeout * 1000000000ull;
+
+	for (uint32_t i = 0; most && i < explore->states_used; i++) {
+		const struct explore_state *state = &explore->state[i];
+
+		if (state->status == EXPLORE_RUNNING && state->pid && cpu_ns(state->pid) > most) {
+			syscall(SYS_kill, state->pid, SIGKILL);
+			symbolic_count(&explore->counts.timed_out);
+		}
+	}
+}
+
+/* Lets as many go on as may run at once. True in a new path. */
+static bool schedule(int *argc, char ***argv)
+{
+	struct explore *explore = shared();
+
+	while (explore->counts.running < explore->settings.jobs) {
+		bool locked = lock();
+		struct explore_state *state = explore->stopped ? NULL : best(true);
+		pid_t pid;
+
+		if (!state) {
+			unlock(locked);
+			break;
+		}
+		explore->counts.running++;
+		if (state->status == EXPLORE_WAITING) {
+			let_go(state);
+			unlock(locked);
+			continue;
+		}
+		state->status = EXPLORE_RUNNING;
+		explore->counts.waiting--;
+		explore->counts.live++;
+		explore->counts.reexecuted++;
+		unlock(locked);
+		pid = fork_path();
+		if (pid == 0) {
+			start_path(state, argc, argv);
+			return true;
+		}
+		state->pid = pid;
+		if (pid < 0) {
+			free_state(state);
+			explore->counts.running--;
+			explore->counts.live--;
+			explore->counts.dropped++;
+		}
+	}
+	return false;
+}
+
+void states_start(int *argc, char ***argv)
+{
+	enum { TICK_US = 100000 };
+	struct itimerval often = { { 0, TICK_US }, { 0, TICK_US } };
+	struct sigaction action = { .sa_handler = tick };
+	struct explore *explore = runtime_session ? runtime_session->explore : NULL;
+	struct explore_state *first;
+	int status;
+
+	if (!explore || explore->root)
+		return;
+	explore->root = getpid();
+	setpgid(0, 0);
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &often, NULL);
+	silent_output();
+	explore->kept_from = 1; /* 0 is none */
+	first = new_state();
+	first->status = EXPLORE_AS_INPUT;
+	explore->counts.waiting++;
+	for (;;) {
+		pid_t pid;
+
+		if (schedule(argc, argv))
+			return;
+		if (!explore->counts.running)
+			break;
+		pid = waitpid(-1, &status, 0);
+		if (pid > 0)
+			note_end(pid, status);
+		else if (errno != EINTR)
+			break;
+		watch();
+	}
+	syscall(SYS_exit_group, 0);
+}

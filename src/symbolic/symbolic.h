@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Symbolic execution inside the target, which was built with `perdure-cc --symbolic`.
+ *
+ *   expression.c  values as expressions over the inputs
+ *   path.c        what a path has assumed, and whether it may go another way
+ *   solver.c      asks a solver, in a process of its own, what cannot be found out here
+ *   memory.c      which bytes of memory are symbolic
+ *   hooks.c       what compiled code calls
+ *   strings.c     functions of libc that keep symbolic data
+ *   inputs.c      where symbolic bytes come from
+ *   states.c      forking at branches, and which state goes on
+ */
+#ifndef SYMBOLIC_SYMBOLIC_H
+#define SYMBOLIC_SYMBOLIC_H
+
+#include "runtime/runtime.h"
+#include "symbolic/path.h"
+
+/* This process is a path of an exploration. */
+extern HIDDEN bool symbolic_on;
+
+static inline struct explore *symbolic_shared(void)
+{
+	return runtime_session->explore;
+}
+
+HIDDEN void symbolic_count(uint64_t *counter);
+HIDDEN void symbolic_lose(enum symbolic_loss why);
+
+/* ---- memory.c ---- */
+
+/* The bytes there as one expression, the lowest address lowest; 0 if none is symbolic. */
+HIDDEN uint32_t memory_load(const void *p, unsigned size);
+/* 0: they are what they are. */
+HIDDEN void memory_store(const void *p, unsigned size, uint32_t value);
+HIDDEN void memory_clear(const void *p, size_t size);
+/* Before the bytes themselves are copied; they may overlap. */
+HIDDEN void memory_copy(void *to, const void *from, size_t size);
+HIDDEN bool memory_is_symbolic(const void *p, size_t size);
+/* The bytes will stay as they are under the model. */
+HIDDEN void memory_fix(const void *p, size_t size, enum symbolic_loss why);
+/* … up to where there are no more, as far as can be seen. */
+HIDDEN void memory_fix_from(const void *p, enum symbolic_loss why);
+/* The model is about to change; and it has changed. */
+HIDDEN void memory_before_change(void);
+HIDDEN void memory_after_change(void);
+
+/* ---- solver.c ---- */
+
+HIDDEN void solver_start(void);
+
+/* ---- hooks.c ---- */
+
+/* Goes both ways if it can; true if the condition holds on the way that this process takes. */
+HIDDEN bool symbolic_decide(uint32_t condition, uint64_t site);
+/* Fixes it; what it is now. */
+HIDDEN uint64_t symbolic_fix(uint32_t e, enum symbolic_loss why);
+/* Goes on with each value that it can have, if these are not too many. */
+HIDDEN uint64_t symbolic_each(uint32_t e, enum symbolic_loss why, uint64_t site);
+/* The result of a function that stands in for one of libc. */
+HIDDEN void symbolic_result(const void *function, uint32_t e);
+
+/* ---- inputs.c ---- */
+
+/* The values are those of a state that was kept, or of the beginning: null. */
+HIDDEN void inputs_start(int *argc, char ***argv, const struct explore_kept *kept);
+HIDDEN uint32_t inputs_used(void);
+/* Copies them with what they are, for another process. */
+HIDDEN void inputs_keep(struct explore_kept *kept);
+/* Some of a file was mapped: if that is symbolic, so is the memory. */
+HIDDEN void inputs_mapped(int fd, void *start, uint64_t offset, uint64_t size);
+
+/* ---- states.c ---- */
+
+/* In the first process: becomes the root, and returns in each path, with its arguments. */
+HIDDEN void states_start(int *argc, char ***argv);
+/* True in the new state, whose model is another one then; `way` is the one that it will take. */
+HIDDEN bool states_fork(uint64_t site, unsigned way, const struct path_change *change);
+/* A decision is to be taken: has the one that is run again taken it already? */
+HIDDEN bool states_is_replayed(void);
+HIDDEN void states_took(uint64_t site, unsigned way);
+/* The path ends here, before its time, and does not count. */
+HIDDEN void states_silence(void) __attribute__((noreturn));
+HIDDEN void states_end(void);
+HIDDEN void states_note_finding(void);
+
+#endif
