@@ -205,8 +205,9 @@ void world_put(const char *given, int fd)
 
 void world_share(void)
 {
-	for (uint32_t i = 0; i < WORLD_FILES; i++)
-		world_here()->backing[i].shared |= world_here()->backing[i].fd != 0;
+	for (uint32_t i = 0; i < runtime_session->executions.files; i++)
+		if (world_here()->backing[i].fd && !world_here()->backing[i].shared)
+			world_here()->backing[i].shared = true;
 }
 
 /* A file of the command's for this one; false if there is none left. */

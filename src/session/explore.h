@@ -60,7 +60,14 @@ struct explore_kept {
 	uint8_t value[EXPLORE_INPUTS];
 };
 
-enum explore_status { EXPLORE_FREE, EXPLORE_WAITING, EXPLORE_RUNNING, EXPLORE_AS_INPUT };
+enum explore_status {
+	EXPLORE_FREE,
+	EXPLORE_NEW, /* about to be something */
+	EXPLORE_WAITING,
+	EXPLORE_RUNNING,
+	EXPLORE_ENDED, /* and another one runs in its place */
+	EXPLORE_AS_INPUT,
+};
 
 struct explore_state {
 	uint32_t status;

@@ -294,6 +294,10 @@ struct transactions *session_take_transactions(struct session *session, uint32_t
 		if (!session->transactions[i].image)
 			slot = &session->transactions[i];
 	if (slot) {
+		uint32_t used = (uint32_t)(slot - session->transactions) + 1;
+
+		if (used > session->transactions_used)
+			session->transactions_used = used;
 		transactions_init(&slot->state, slot->range, SESSION_TRANSACTION_RANGES);
 		slot->state.reservations = &session->reservations;
 		slot->state.process = image;
@@ -323,7 +327,7 @@ static void forget_unfinished(struct session *session, struct lines_thread *judg
 	if (image != UINT32_MAX)
 		reservations_drop(&session->reservations, &session->lines, judge, image, 0,
 				  UINT64_MAX);
-	for (uint32_t i = 0; i < SESSION_TRANSACTIONS; i++) {
+	for (uint32_t i = 0; i < session->transactions_used && i < SESSION_TRANSACTIONS; i++) {
 		struct session_transactions *slot = &session->transactions[i];
 
 		if (!slot->image)

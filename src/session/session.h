@@ -174,6 +174,7 @@ struct session {
 	_Alignas(4096) struct lines lines;
 	struct reservations reservations;
 	uint32_t ranges, next_thread, threads_used;
+	uint32_t transactions_used; /* none is behind these */
 	struct session_range range[SESSION_RANGES];
 };
 

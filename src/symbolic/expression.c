@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { ROOM = 1 << 24, SLOTS = 1 << 16, DEPTH = 1 << 20 };
+enum { ROOM = 1 << 24, SLOTS = 1 << 13, DEPTH = 1 << 20 };
 
 struct expression *expressions;
 uint32_t expression_count;

@@ -20,6 +20,8 @@ struct shadow {
 
 PUBLIC uint8_t __perdure_symbolic_pages[SYMBOLIC_PAGES];
 static struct shadow shadow[SHADOWS];
+static uint16_t page_list[SHADOWS]; /* those in use */
+static unsigned pages;
 
 static struct shadow *find(uint64_t number, bool make)
 {
@@ -40,6 +42,7 @@ static struct shadow *find(uint64_t number, bool make)
 		if ((uintptr_t)s->byte > -4096ul)
 			return NULL;
 		s->number = number + 1;
+		page_list[pages++] = (uint16_t)(s - shadow);
 		return s;
 	}
 	return NULL;
@@ -219,9 +222,12 @@ static bool is_mapped(uint64_t number)
 
 static void each_page(void (*function)(struct shadow *))
 {
-	for (unsigned i = 0; i < SHADOWS; i++)
-		if (shadow[i].used && is_mapped(shadow[i].number - 1))
-			function(&shadow[i]);
+	for (unsigned i = 0; i < pages; i++) {
+		struct shadow *s = &shadow[page_list[i]];
+
+		if (s->used && is_mapped(s->number - 1))
+			function(s);
+	}
 }
 
 static void verify(struct shadow *s)

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-enum { CONSTRAINTS = 1 << 16, TABLES = 64, KNOWN = 512 };
+enum { CONSTRAINTS = 1 << 16, LISTED = 4096, KNOWN = 64 };
 
 path_solver *path_ask_solver;
 
@@ -85,51 +85,73 @@ static bool get(const uint64_t bits[4], unsigned value)
 	return bits[value / 64] >> value % 64 & 1;
 }
 
-/* The values of an expression for each value of its only input; null if it is too large. */
-static const uint64_t *tabulate(uint32_t e, uint64_t (*table)[256], uint32_t *of, unsigned *used)
+/*
+ * An expression with one input as a list, operands first. Its memory stays small: each process
+ * that was forked has to make its own copy of what it writes to.
+ */
+struct listed {
+	unsigned count;
+	struct {
+		uint32_t e;
+		uint16_t a, b, c;
+	} item[LISTED];
+	uint64_t value[LISTED];
+};
+
+/* Where it is in the list; -1 if there is no room. */
+static int enlist(struct listed *list, uint32_t e)
 {
 	const struct expression *x = &expressions[e];
-	const uint64_t *a = NULL, *b = NULL, *c = NULL;
-	uint64_t *result;
+	int a = 0, b = 0, c = 0;
 
-	for (unsigned i = 0; i < *used; i++)
-		if (of[i] == e)
-			return table[i];
-	if ((x->a && !(a = tabulate(x->a, table, of, used))) ||
-	    (x->b && !(b = tabulate(x->b, table, of, used))) ||
-	    (x->c && !(c = tabulate(x->c, table, of, used))) || *used == TABLES)
-		return NULL;
-	result = table[*used];
-	of[(*used)++] = e;
-	for (unsigned v = 0; v < 256; v++)
-		switch (x->op) {
-		case SYMBOLIC_CONSTANT:
-			result[v] = x->constant;
-			break;
-		case SYMBOLIC_INPUT:
-			result[v] = v;
-			break;
-		case SYMBOLIC_IF:
-			result[v] = a[v] ? b[v] : c[v];
-			break;
-		case SYMBOLIC_EXTRACT:
-			result[v] = a[v] >> x->constant & expression_mask(x->width);
-			break;
-		case SYMBOLIC_ZEXT:
-			result[v] = a[v];
-			break;
-		case SYMBOLIC_SEXT:
-			result[v] = (uint64_t)expression_signed(expressions[x->a].width, a[v]) &
-				    expression_mask(x->width);
-			break;
-		case SYMBOLIC_CONCAT:
-			result[v] = a[v] << expressions[x->b].width | b[v];
-			break;
-		default:
-			result[v] = expression_compute(x->op, expressions[x->a].width, a[v], b[v]);
-		}
-	return result;
+	for (unsigned i = list->count; i-- > 0;)
+		if (list->item[i].e == e)
+			return (int)i;
+	if ((x->a && (a = enlist(list, x->a)) < 0) || (x->b && (b = enlist(list, x->b)) < 0) ||
+	    (x->c && (c = enlist(list, x->c)) < 0) || list->count == LISTED)
+		return -1;
+	list->item[list->count].e = e;
+	list->item[list->count].a = (uint16_t)a;
+	list->item[list->count].b = (uint16_t)b;
+	list->item[list->count].c = (uint16_t)c;
+	return (int)list->count++;
 }
+
+static uint64_t compute(const struct listed *list, unsigned i, unsigned input_value)
+{
+	const struct expression *x = &expressions[list->item[i].e];
+	uint64_t a = list->value[list->item[i].a], b = list->value[list->item[i].b];
+
+	switch (x->op) {
+	case SYMBOLIC_CONSTANT:
+		return x->constant;
+	case SYMBOLIC_INPUT:
+		return input_value;
+	case SYMBOLIC_IF:
+		return a ? b : list->value[list->item[i].c];
+	case SYMBOLIC_EXTRACT:
+		return a >> x->constant & expression_mask(x->width);
+	case SYMBOLIC_ZEXT:
+		return a;
+	case SYMBOLIC_SEXT:
+		return (uint64_t)expression_signed(expressions[x->a].width, a) &
+		       expression_mask(x->width);
+	case SYMBOLIC_CONCAT:
+		return a << expressions[x->b].width | b;
+	default:
+		return expression_compute(x->op, expressions[x->a].width, a, b);
+	}
+}
+
+/* What the last one is if the input has this value. */
+static uint64_t compute_all(struct listed *list, unsigned input_value)
+{
+	for (unsigned i = 0; i < list->count; i++)
+		list->value[i] = compute(list, i, input_value);
+	return list->value[list->count - 1];
+}
+
+static struct listed listed;
 
 /* For which values of its only input it is true. False if it is too large. */
 static bool truth_of(uint32_t condition, struct truth *truth)
@@ -138,21 +160,18 @@ static bool truth_of(uint32_t condition, struct truth *truth)
 		uint32_t condition;
 		struct truth truth;
 	} known[KNOWN];
-	static uint64_t table[TABLES][256];
-	uint32_t of[TABLES];
-	const uint64_t *values;
-	unsigned used = 0, at = condition % KNOWN;
+	unsigned at = condition % KNOWN;
 
 	if (known[at].condition == condition) {
 		*truth = known[at].truth;
 		return true;
 	}
-	values = tabulate(condition, table, of, &used);
-	if (!values)
+	listed.count = 0;
+	if (enlist(&listed, condition) < 0)
 		return false;
 	*truth = (struct truth){ { 0 } };
 	for (unsigned v = 0; v < 256; v++)
-		truth->bits[v / 64] |= (values[v] & 1) << v % 64;
+		truth->bits[v / 64] |= (compute_all(&listed, v) & 1) << v % 64;
 	known[at].condition = condition;
 	known[at].truth = *truth;
 	return true;
@@ -323,25 +342,28 @@ void path_assume(uint32_t condition)
 
 static int values_of_one(uint32_t e, uint64_t *values, unsigned most)
 {
-	static uint64_t table[TABLES][256];
-	uint32_t of[TABLES], number = expressions[e].only - 1;
-	unsigned used = 0, count = 0;
-	const uint64_t *all = tabulate(e, table, of, &used);
+	uint32_t number = expressions[e].only - 1;
+	unsigned count = 0;
 
-	for (unsigned v = 0; all && v < 256; v++) {
+	listed.count = 0;
+	if (enlist(&listed, e) < 0)
+		return -2;
+	for (unsigned v = 0; v < 256; v++) {
+		uint64_t value;
 		unsigned i;
 
 		if (get(input[number].excluded, v))
 			continue;
-		for (i = 0; i < count && values[i] != all[v]; i++)
+		value = compute_all(&listed, v);
+		for (i = 0; i < count && values[i] != value; i++)
 			;
 		if (i < count)
 			continue;
 		if (count == most)
 			return -1;
-		values[count++] = all[v];
+		values[count++] = value;
 	}
-	return all ? (int)count : -2;
+	return (int)count;
 }
 
 int path_values(uint32_t e, uint64_t *values, unsigned most)

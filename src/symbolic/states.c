@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -136,8 +137,9 @@ static struct explore_state *new_state(void)
 	if (i >= explore->states_used)
 		explore->states_used = i + 1;
 	explore->free_from = i + 1;
-	explore->state[i] =
-		(struct explore_state){ .path = ++explore->next_path, .born = ++explore->clock };
+	explore->state[i] = (struct explore_state){ .status = EXPLORE_NEW,
+						    .path = ++explore->next_path,
+						    .born = ++explore->clock };
 	explore->counts.states++;
 	return &explore->state[i];
 }
@@ -276,6 +278,20 @@ static void keep_state(uint64_t site, unsigned way, const struct path_change *ch
 enum { DESCRIPTORS = 256 };
 static bool inherited[DESCRIPTORS]; /* not opened by the program */
 
+/* Calls it with each that is open. */
+static void each_descriptor(void (*function)(int fd, void *context), void *context)
+{
+	struct pollfd list[DESCRIPTORS];
+	struct timespec none = { 0, 0 };
+
+	for (int fd = 0; fd < DESCRIPTORS; fd++)
+		list[fd] = (struct pollfd){ .fd = fd };
+	syscall(SYS_ppoll, list, (long)DESCRIPTORS, &none, NULL, 0L);
+	for (int fd = 0; fd < DESCRIPTORS; fd++)
+		if (!(list[fd].revents & POLLNVAL))
+			function(fd, context);
+}
+
 static bool is_shareable(int fd)
 {
 	struct stat status;
@@ -284,49 +300,67 @@ static bool is_shareable(int fd)
 	       S_ISDIR(status.st_mode) || S_ISCHR(status.st_mode);
 }
 
-static void note_inherited(void)
+static void note_inherited(int fd, void *unused)
 {
-	for (int fd = 0; fd < DESCRIPTORS; fd++)
-		inherited[fd] = !is_shareable(fd);
+	(void)unused;
+	inherited[fd] = !is_shareable(fd);
+}
+
+static void note_unshareable(int fd, void *context)
+{
+	*(bool *)context |= !is_shareable(fd);
 }
 
 /* Pipes, sockets and the like would be shared by both. */
 static bool can_be_shared(void)
 {
+	bool any = false;
 
 	if (runtime_execution->inputs & (INPUT_PROCESSES | INPUT_SOCKETS | INPUT_TIMERS) ||
 	    (runtime_execution->inputs & INPUT_THREADS && !fibers_on))
 		return false;
-	for (int fd = 0; fd < DESCRIPTORS; fd++)
-		if (!is_shareable(fd))
-			return false;
-	return true;
+	each_descriptor(note_unshareable, &any);
+	return !any;
+}
+
+/* Not by printf: every page of the C library that a new process uses costs it a fault. */
+static void name_descriptor(int fd, char *path)
+{
+	static const char before[] = "/proc/self/fd/";
+	char digits[16];
+	unsigned n = 0, at = sizeof(before) - 1;
+
+	__builtin_memcpy(path, before, sizeof(before));
+	do
+		digits[n++] = (char)('0' + fd % 10);
+	while (fd /= 10);
+	while (n)
+		path[at++] = digits[--n];
+	path[at] = 0;
 }
 
 /* Parent and child must not move each other's offsets. */
-static void reopen_files(void)
+static void reopen_file(int fd, void *unused)
 {
 	char path[64];
+	struct stat status;
+	long at, flags, closes;
+	int own;
 
-	for (int fd = 0; fd < DESCRIPTORS; fd++) {
-		struct stat status;
-		long at, flags, closes;
-		int own;
-
-		if (syscall(SYS_fstat, fd, &status) < 0 || !S_ISREG(status.st_mode))
-			continue;
-		at = syscall(SYS_lseek, fd, 0L, SEEK_CUR);
-		flags = syscall(SYS_fcntl, fd, F_GETFL, 0L);
-		closes = syscall(SYS_fcntl, fd, F_GETFD, 0L);
-		REAL(snprintf)(path, sizeof(path), "/proc/self/fd/%d", fd);
-		own = syscall(SYS_openat, AT_FDCWD, path,
-			      flags & ~(O_CREAT | O_EXCL | O_TRUNC | O_NOFOLLOW), 0);
-		if (own < 0)
-			continue;
-		syscall(SYS_dup3, own, fd, closes & FD_CLOEXEC ? O_CLOEXEC : 0);
-		syscall(SYS_close, own);
-		syscall(SYS_lseek, fd, at, SEEK_SET);
-	}
+	(void)unused;
+	if (syscall(SYS_fstat, fd, &status) < 0 || !S_ISREG(status.st_mode))
+		return;
+	at = syscall(SYS_lseek, fd, 0L, SEEK_CUR);
+	flags = syscall(SYS_fcntl, fd, F_GETFL, 0L);
+	closes = syscall(SYS_fcntl, fd, F_GETFD, 0L);
+	name_descriptor(fd, path);
+	own = syscall(SYS_openat, AT_FDCWD, path,
+		      flags & ~(O_CREAT | O_EXCL | O_TRUNC | O_NOFOLLOW), 0);
+	if (own < 0)
+		return;
+	syscall(SYS_dup3, own, fd, closes & FD_CLOEXEC ? O_CLOEXEC : 0);
+	syscall(SYS_close, own);
+	syscall(SYS_lseek, fd, at, SEEK_SET);
 }
 
 static void become(struct explore_state *state)
@@ -378,7 +412,7 @@ bool states_fork(uint64_t site, unsigned way, const struct path_change *change)
 	pid = fork_path();
 	if (pid == 0) {
 		become(state);
-		reopen_files();
+		each_descriptor(reopen_file, NULL);
 		locked = lock();
 		state->status = EXPLORE_WAITING;
 		explore->counts.waiting++;
@@ -423,6 +457,19 @@ void states_took(uint64_t site, unsigned way)
 
 /* ---- the end of a path ---- */
 
+/* Another one goes on while this process dies; one that is kept as an input is the root's. */
+static void hand_on(void)
+{
+	bool locked = lock();
+	struct explore_state *next = best(true);
+
+	if (next && next->status == EXPLORE_WAITING) {
+		self->status = EXPLORE_ENDED;
+		let_go(next);
+	}
+	unlock(locked);
+}
+
 void states_end(void)
 {
 	struct explore *explore;
@@ -439,6 +486,7 @@ void states_end(void)
 	if (own_input)
 		keep_own(true);
 	symbolic_count(&explore->counts.paths);
+	hand_on();
 }
 
 void states_silence(void)
@@ -452,7 +500,11 @@ void states_silence(void)
 /* The last of all destructors. */
 __attribute__((destructor(101))) static void at_end(void)
 {
+	if (!self)
+		return;
 	states_end();
+	if (!shared()->settings.shows)
+		syscall(SYS_exit_group, 0); /* there is nothing left to do */
 }
 
 /* ---- the root ---- */
@@ -470,12 +522,14 @@ static void start_path(struct explore_state *state, int *argc, char ***argv)
 		syscall(SYS_exit_group, 125);
 	}
 	become(state);
-	note_inherited();
+	each_descriptor(note_inherited, NULL);
 	symbolic_on = true;
 	solver_start();
 	raw_on_new = on_new_finding;
 	execution_join(0);
 	execution_use_heap();
+	if (thread_enter()) /* registers it once for all that will be forked */
+		thread_leave();
 	replayed = kept ? kept->events : 0;
 	inputs_start(argc, argv, kept);
 	if (state->kept)
@@ -516,7 +570,7 @@ static void note_end(pid_t pid, int status)
 	if (state) {
 		if (state->status == EXPLORE_RUNNING)
 			explore->counts.running--;
-		else
+		else if (state->status == EXPLORE_WAITING)
 			explore->counts.waiting--;
 		if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
 			explore->counts.crashed++;
