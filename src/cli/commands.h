@@ -16,6 +16,7 @@ int command_check(char **words);
 int command_model(char **words);
 int command_threads(char **words);
 int command_explore(char **words);
+int command_replay(char **words);
 int command_compile(const char *tool, char **words);
 /* Hidden: started by the runtime in a program that has PERDURE_OPTIONS. */
 int command_watch(char **words);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* perdure explore: all paths that symbolic inputs can take, judged by the pattern checkers. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,8 +9,10 @@
 
 #include "cli/analysis.h"
 #include "cli/commands.h"
+#include "cli/options_explore.h"
 #include "drive/explore.h"
 #include "drive/listener.h"
+#include "report/inputs.h"
 
 static void print_explore_help(void)
 {
@@ -39,6 +42,23 @@ static bool set_up(struct session *session, const struct options *options)
 		session->executions.execution[0].errors = -1;
 	session->executions.execution[0].spares = SPARES;
 	return true;
+}
+
+static bool keep_inputs(const struct options *options, const struct result *result, char **words)
+{
+	const char *directory = options->inputs ? options->inputs : "perdure-inputs";
+	char **common;
+	bool kept;
+
+	if (strcmp(directory, "none") == 0)
+		return true;
+	common = explore_common_words(words);
+	kept = inputs_save(result, directory, common);
+	if (!kept)
+		fprintf(stderr, "perdure: cannot keep inputs in %s: %s\n", directory,
+			strerror(errno));
+	free(common);
+	return kept;
 }
 
 int command_explore(char **words)
@@ -75,6 +95,10 @@ int command_explore(char **words)
 	}
 	result.command = options.command;
 	result.explore = session->explore;
+	result.session = session;
 	result.seconds = target_now() - started;
-	return analysis_finish(&options, session, fd, &result, end.budget, getpid());
+	status = analysis_finish(&options, session, fd, &result, end.budget, getpid());
+	if (!keep_inputs(&options, &result, words))
+		return EXIT_CANNOT_WORK;
+	return status;
 }

@@ -40,6 +40,7 @@ static const struct command {
 	  "run a program and report threads that act on what others have not yet persisted" },
 	{ "explore", command_explore,
 	  "run all paths that symbolic inputs can take, and report the same as run" },
+	{ "replay", command_replay, "run again, natively, with the input of a finding of explore" },
 	{ "run", command_run, "run a program and report missing and extra flushes and fences" },
 	{ "cc", command_cc, "compile C for analysis; also as perdure-cc" },
 	{ "c++", command_cxx, "compile C++ for analysis; also as perdure-c++" },

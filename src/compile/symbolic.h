@@ -41,8 +41,11 @@ void symbolic_if_touched(struct instrumenter *in, const char *hook, LLVMValueRef
 void symbolic_pass(struct instrumenter *in, LLVMValueRef callee, LLVMValueRef *s, unsigned count);
 /* At the start of a function: what it was told. */
 void symbolic_take(struct instrumenter *in, LLVMValueRef function, LLVMValueRef *s, unsigned count);
-void symbolic_return(struct instrumenter *in, LLVMValueRef function, LLVMValueRef s);
-LLVMValueRef symbolic_result(struct instrumenter *in, LLVMValueRef callee);
+/* The same for one like printf, of all of them: an array. */
+LLVMValueRef symbolic_take_variable(struct instrumenter *in, LLVMValueRef function);
+/* One of the values that a function returns: a field of a structure, or 0. */
+void symbolic_return(struct instrumenter *in, LLVMValueRef function, unsigned leaf, LLVMValueRef s);
+LLVMValueRef symbolic_result(struct instrumenter *in, LLVMValueRef callee, unsigned leaf);
 /* A plain call of a hook that returns the number of an expression, or nothing. */
 LLVMValueRef symbolic_call(struct instrumenter *in, const char *hook, LLVMTypeRef result,
 			   LLVMValueRef *arguments, unsigned count);

@@ -440,35 +440,53 @@ void symbolic_take(struct instrumenter *in, LLVMValueRef function, LLVMValueRef 
 	LLVMBuildStore(in->builder, LLVMConstNull(in->pointer), at);
 }
 
-void symbolic_return(struct instrumenter *in, LLVMValueRef function, LLVMValueRef s)
+LLVMValueRef symbolic_take_variable(struct instrumenter *in, LLVMValueRef function)
+{
+	LLVMValueRef arguments[2] = { function, NULL };
+
+	arguments[1] =
+		LLVMBuildAlloca(in->builder, LLVMArrayType2(in->i32, SYMBOLIC_ARGUMENTS), "");
+	symbolic_call(in, "__perdure_sym_take_variable", in->void_type, arguments, 2);
+	return arguments[1];
+}
+
+static size_t result_offset(unsigned leaf)
+{
+	return offsetof(struct symbolic_call, result) + 4ul * leaf;
+}
+
+void symbolic_return(struct instrumenter *in, LLVMValueRef function, unsigned leaf, LLVMValueRef s)
 {
 	LLVMTypeRef types[2] = { in->pointer, in->i32 };
 	LLVMValueRef arguments[2] = { function, s }, helper;
 	struct test test;
+	char name[64];
 
 	if (LLVMIsNull(s))
 		return;
-	helper = begin(in, &test, "__perdure.sym.return", in->void_type, types, 2);
+	snprintf(name, sizeof(name), "__perdure.sym.return.%u", leaf);
+	helper = begin(in, &test, name, in->void_type, types, 2);
 	if (!helper) {
 		slow_if(in, &test, is_set(in, parameter(&test, 1)), NULL);
 		LLVMBuildStore(in->builder, parameter(&test, 0),
 			       field(in, offsetof(struct symbolic_call, from)));
-		LLVMBuildStore(in->builder, parameter(&test, 1),
-			       field(in, offsetof(struct symbolic_call, result)));
+		LLVMBuildStore(in->builder, parameter(&test, 1), field(in, result_offset(leaf)));
 		helper = end(in, &test, NULL);
 	}
 	use(in, helper, arguments, 2);
 }
 
-LLVMValueRef symbolic_result(struct instrumenter *in, LLVMValueRef callee)
+LLVMValueRef symbolic_result(struct instrumenter *in, LLVMValueRef callee, unsigned leaf)
 {
 	LLVMTypeRef types[1] = { in->pointer };
 	LLVMValueRef arguments[1] = { callee }, function;
 	struct test test;
+	char name[64];
 
-	function = begin(in, &test, "__perdure.sym.result", in->i32, types, 1);
+	snprintf(name, sizeof(name), "__perdure.sym.result.%u", leaf);
+	function = begin(in, &test, name, in->i32, types, 1);
 	if (!function) {
-		LLVMValueRef at = field(in, offsetof(struct symbolic_call, result)), from, mine;
+		LLVMValueRef at = field(in, result_offset(leaf)), from, mine;
 		LLVMValueRef result = LLVMBuildLoad2(in->builder, in->i32, at, "");
 
 		slow_if(in, &test, is_set(in, result), number(in, 0));

@@ -8,6 +8,7 @@
 
 #include "drive/check.h"
 #include "model/map.h"
+#include "report/inputs.h"
 #include "report/symbols.h"
 #include "report/types.h"
 
@@ -41,6 +42,8 @@ static void fill_in(struct finding *f, const struct raw_finding *raw, const stru
 	};
 	symbols_resolve(session, raw->stack, &f->site[0]);
 	f->site[0].thread = raw->thread;
+	if (raw->input && session->explore)
+		f->input = &session->explore->input[raw->input - 1];
 	if (raw->witness)
 		f->witness = &check->witness[raw->witness - 1];
 	if (f->witness && f->witness->minimal) {
@@ -136,6 +139,8 @@ static void add_limits(struct result *result, const struct session *session)
 		result_limit(result, session->limit[i]);
 	if (session->limits_lost)
 		result_limit(result, "further limits were left out: too many");
+	if (result->explore)
+		inputs_note_limits(result);
 	if (session->skipped)
 		result_limit(result,
 			     "a signal handler interrupted the analysis: some of its events were "

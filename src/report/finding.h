@@ -116,6 +116,7 @@ struct result {
 	const struct session_races *races; /* null: threads were not watched */
 	const struct check *check;         /* null: there were no crashes */
 	const struct explore *explore;     /* null: inputs were not symbolic */
+	const struct session *session;     /* what it was collected from */
 };
 
 /* Reads the session into result->finding, …->limits and the counters. */

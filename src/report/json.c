@@ -2,6 +2,7 @@
 #include "report/write.h"
 
 #include "drive/check.h"
+#include "report/inputs.h"
 #include "report/output.h"
 #include "report/symbols.h"
 
@@ -180,6 +181,8 @@ static json_t *finding_json(const struct finding *f, const struct check *check)
 		witness_json(f, check), "suppressed", f->suppressed, "baseline", f->known);
 	if (f->kind == KIND_THREAD_RACE)
 		json_object_set_new(result, "race", race_json(f));
+	if (f->input)
+		json_object_set_new(result, "input", inputs_json(f->input));
 	return result;
 }
 
@@ -264,7 +267,7 @@ static json_t *stats_json(const struct result *r)
 static json_t *result_json(const struct result *r)
 {
 	json_t *command = json_array(), *limits = json_array(), *findings = json_array();
-	json_t *benign = json_array();
+	json_t *benign = json_array(), *result;
 
 	for (char **p = r->command; p && *p; p++)
 		json_array_append_new(command, json_text(*p));
@@ -274,12 +277,15 @@ static json_t *result_json(const struct result *r)
 		json_array_append_new(findings, finding_json(&r->finding[i], r->check));
 	for (size_t i = 0; i < r->benigns; i++)
 		json_array_append_new(benign, finding_json(&r->benign[i], r->check));
-	return json_pack("{s:i, s:s, s:s, s:o, s:b, s:o, s:{s:o, s:o}, s:o, s:o, s:o}", "version",
-			 1, "tool", "perdure", "engine", r->engine, "command", command, "complete",
-			 r->complete && !r->limit_count, "limits", limits, "target", "exit",
-			 r->exit_status < 0 ? json_null() : json_integer(r->exit_status), "signal",
-			 r->signal ? json_integer(r->signal) : json_null(), "stats", stats_json(r),
-			 "findings", findings, "benign", benign);
+	result = json_pack("{s:i, s:s, s:s, s:o, s:b, s:o, s:{s:o, s:o}, s:o, s:o, s:o}", "version",
+			   1, "tool", "perdure", "engine", r->engine, "command", command,
+			   "complete", r->complete && !r->limit_count, "limits", limits, "target",
+			   "exit", r->exit_status < 0 ? json_null() : json_integer(r->exit_status),
+			   "signal", r->signal ? json_integer(r->signal) : json_null(), "stats",
+			   stats_json(r), "findings", findings, "benign", benign);
+	if (r->explore)
+		json_object_set_new(result, "crashes", inputs_crashes_json(r));
+	return result;
 }
 
 int write_json(const char *path, const struct result *result)

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "drive/check.h"
+#include "report/inputs.h"
 #include "report/source.h"
 
 enum { CONTEXT = 1, INNER_FRAMES = 10, OUTER_FRAMES = 4, PATHS_SHOWN = 3, BLOCKS_PER_KIND = 200 };
@@ -248,6 +249,11 @@ static void print_block(FILE *out, const struct result *result, size_t first,
 		fprintf(out, "  and at further places: too many to list them all\n");
 	if (f->fix)
 		fprintf(out, "  fix: %s\n", f->fix);
+	if (f->input) {
+		fprintf(out, "  input: ");
+		inputs_print(out, f->input);
+		fprintf(out, "\n  again: perdure replay %s\n", f->id);
+	}
 	print_relatives(out, result, first);
 	fputc('\n', out);
 }
@@ -306,6 +312,8 @@ static void print_summary(FILE *out, const struct result *result, const struct s
 			strsignal(result->signal));
 	else if (result->exit_status > 0)
 		fprintf(out, "perdure: the program ended with status %d\n", result->exit_status);
+	if (result->explore)
+		inputs_print_crashes(out, result);
 	for (size_t i = 0; i < result->limit_count; i++)
 		fprintf(out, "perdure: limit: %s\n", result->limits[i]);
 	if (suppressed)
@@ -325,6 +333,14 @@ static void print_summary(FILE *out, const struct result *result, const struct s
 			fprintf(out, "%s%u %s", separator, causes[kind], kind_info(kind)->name);
 			separator = ", ";
 		}
+	if (result->explore) {
+		fprintf(out,
+			" (%lu paths, %lu states, %lu branches, %lu questions to the solver, %.1f s)\n",
+			result->explore->counts.paths, result->explore->counts.states,
+			result->explore->counts.branches, result->explore->counts.queries,
+			result->seconds);
+		return;
+	}
 	if (result->races) {
 		fprintf(out, " (%lu regions of %u threads)\n", result->races->regions,
 			result->threads);

@@ -37,7 +37,7 @@ static void on_crash(int signal, siginfo_t *info, void *context)
 			thread_leave();
 		}
 	}
-	states_end();
+	states_crashed((uint32_t)signal, execution->signal_stack);
 	sigaction(signal, &fatal, NULL);
 	if (info->si_code <= 0 && signal != SIGABRT) /* sent by somebody: it does not come again */
 		raise(signal);

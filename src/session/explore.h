@@ -23,6 +23,7 @@ enum {
 	EXPLORE_PLACES = 1 << 16,
 	EXPLORE_KNOWN = 1 << 15, /* answers */
 	EXPLORE_ANSWER = 64,     /* bytes of one */
+	EXPLORE_CRASHES = 64,
 };
 
 enum explore_search {
@@ -135,6 +136,12 @@ struct explore_weight {
 	uint32_t weight;
 };
 
+/* A path that was ended by a signal; one for each place. */
+struct explore_crash {
+	uint32_t signal, stack, input; /* index + 1 */
+	uint32_t count;
+};
+
 struct explore_counts {
 	uint64_t paths;     /* that have come to their end */
 	uint64_t crashed;   /* … by a signal */
@@ -161,6 +168,8 @@ struct explore {
 	uint64_t clock;
 	uint32_t stopped; /* no more states: the time is over */
 	struct explore_counts counts;
+	uint32_t crashes;
+	struct explore_crash crash[EXPLORE_CRASHES];
 	uint32_t states_used, free_from; /* of the tables below: where to look */
 	uint32_t kept_from;
 	uint32_t edge[EXPLORE_EDGES];   /* how often it was taken */

@@ -75,6 +75,7 @@ enum symbolic_loss {
 
 enum {
 	SYMBOLIC_ARGUMENTS = 16,
+	SYMBOLIC_RESULTS = 4,     /* fields of a structure in registers */
 	SYMBOLIC_PAGES = 1 << 16, /* one byte for all pages with the same number modulo this */
 	SYMBOLIC_PAGE_SHIFT = 12,
 };
@@ -83,7 +84,7 @@ enum {
 struct symbolic_call {
 	const void *callee; /* whom the arguments are for; null: none is symbolic */
 	const void *from;   /* whose result this is */
-	uint32_t result;
+	uint32_t result[SYMBOLIC_RESULTS];
 	uint32_t argument[SYMBOLIC_ARGUMENTS];
 };
 

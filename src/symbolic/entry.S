@@ -99,6 +99,7 @@ __perdure_sym_\name:
 	silent	moves
 	silent	moved
 	silent	made
+	silent	take_variable
 	silent	va_start
 
 	.section .note.GNU-stack, "", @progbits

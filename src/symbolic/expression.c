@@ -38,13 +38,14 @@ bool expression_start(void)
 
 static uint64_t mix(uint64_t a, uint64_t b)
 {
-	a = (a ^ b) * 0x9e3779b97f4a7c15ull;
-	return a ^ a >> 29;
+	a = (a + 0x9e3779b97f4a7c15ull) * 0xbf58476d1ce4e5b9ull ^ b;
+	a = (a ^ a >> 30) * 0x94d049bb133111ebull;
+	return a ^ a >> 31;
 }
 
 static uint64_t hash_of(const struct expression *e)
 {
-	uint64_t hash = mix(e->op * 256u + e->width, e->constant);
+	uint64_t hash = mix(mix(e->op + 1, e->width), e->constant);
 
 	hash = mix(hash, e->a ? expressions[e->a].hash : 0);
 	hash = mix(hash, e->b ? expressions[e->b].hash : 0);

@@ -29,7 +29,7 @@ void symbolic_lose(enum symbolic_loss why)
 void symbolic_result(const void *function, uint32_t e)
 {
 	__perdure_symbolic_call.from = function;
-	__perdure_symbolic_call.result = e && expression_at(e)->only ? e : 0;
+	__perdure_symbolic_call.result[0] = e && expression_at(e)->only ? e : 0;
 }
 
 /* ---- deciding ---- */
@@ -346,7 +346,8 @@ static const void **functions; /* hash table of those that understand expression
 PUBLIC void __perdure_sym_register(const void *const *list, uint64_t count);
 HIDDEN uint64_t symbolic_hook_argument(uint32_t s, uint64_t callee);
 HIDDEN void symbolic_hook_shown(uint64_t address, uint64_t callee, uint64_t size);
-HIDDEN void symbolic_hook_va_start(uint64_t list, uint32_t fixed);
+HIDDEN void symbolic_hook_take_variable(const void *function, uint32_t *arguments);
+HIDDEN void symbolic_hook_va_start(uint64_t list, uint32_t fixed, const uint32_t *arguments);
 
 static size_t place_of(const void *function)
 {
@@ -400,7 +401,15 @@ struct variable_arguments {
 	uint64_t overflow, registers;
 };
 
-void symbolic_hook_va_start(uint64_t list, uint32_t fixed)
+void symbolic_hook_take_variable(const void *function, uint32_t *arguments)
+{
+	for (unsigned i = 0; i < SYMBOLIC_ARGUMENTS; i++)
+		arguments[i] = __perdure_symbolic_call.callee == function
+				       ? __perdure_symbolic_call.argument[i]
+				       : 0;
+}
+
+void symbolic_hook_va_start(uint64_t list, uint32_t fixed, const uint32_t *arguments)
 {
 	enum { REGISTERS = 6 };
 	const struct variable_arguments *va = (const void *)list;
@@ -410,11 +419,10 @@ void symbolic_hook_va_start(uint64_t list, uint32_t fixed)
 	for (uint32_t i = fixed; i < SYMBOLIC_ARGUMENTS; i++) {
 		uint64_t at = i < REGISTERS ? va->registers + 8ull * i
 					    : va->overflow + 8ull * (i - REGISTERS);
-		uint32_t e = if_symbolic(__perdure_symbolic_call.argument[i]);
+		uint32_t e = if_symbolic(arguments[i]);
+		unsigned width = e ? expression_at(e)->width : 0;
 
-		if (e && expression_at(e)->width < 64)
-			e = expression_extend(SYMBOLIC_ZEXT, e, 64);
-		if (e && *(const uint64_t *)at == expression_value(e))
-			memory_store((const void *)at, 8, e);
+		if (e && (*(const uint64_t *)at & expression_mask(width)) == expression_value(e))
+			memory_store((const void *)at, (width + 7) / 8, e);
 	}
 }

@@ -497,6 +497,30 @@ void states_silence(void)
 	__builtin_unreachable();
 }
 
+void states_crashed(uint32_t signal, uint32_t stack)
+{
+	struct explore *explore;
+	bool locked;
+	uint32_t i;
+
+	if (!self || over)
+		return;
+	explore = shared();
+	keep_own(false);
+	locked = lock();
+	for (i = 0; i < explore->crashes; i++)
+		if (explore->crash[i].signal == signal && explore->crash[i].stack == stack)
+			break;
+	if (i < EXPLORE_CRASHES) {
+		if (i == explore->crashes)
+			explore->crash[explore->crashes++] =
+				(struct explore_crash){ signal, stack, own_input, 0 };
+		explore->crash[i].count++;
+	}
+	unlock(locked);
+	states_end();
+}
+
 /* The last of all destructors. */
 __attribute__((destructor(101))) static void at_end(void)
 {

@@ -83,6 +83,7 @@ HIDDEN void states_took(uint64_t site, unsigned way);
 /* The path ends here, before its time, and does not count. */
 HIDDEN void states_silence(void) __attribute__((noreturn));
 HIDDEN void states_end(void);
-HIDDEN void states_note_finding(void);
+/* … by a signal, with this call stack. */
+HIDDEN void states_crashed(uint32_t signal, uint32_t stack);
 
 #endif

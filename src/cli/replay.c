@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* perdure replay: one input that perdure explore has found, natively, under perdure run. */
+#include <errno.h>
+#include <jansson.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "cli/options.h"
+
+enum { FILES = 64 };
+
+/* Files of the user that make room for those of the input. */
+struct replaced {
+	char *path, *saved; /* null: there was none */
+};
+
+struct replay {
+	json_t *json;
+	char **words;
+	size_t count;
+	struct replaced file[FILES];
+	unsigned files;
+	int named; /* what the program calls symbolic, as text */
+};
+
+static void add_word(struct replay *replay, const char *word)
+{
+	replay->words = realloc(replay->words, (replay->count + 2) * sizeof(*replay->words));
+	if (!replay->words)
+		abort();
+	replay->words[replay->count++] = strdup(word);
+	replay->words[replay->count] = NULL;
+}
+
+/* Allocated, with a zero behind it. */
+static char *unhex(const char *text, size_t *size)
+{
+	char *bytes;
+	unsigned byte;
+
+	*size = strlen(text) / 2;
+	bytes = calloc(*size + 1, 1);
+	if (!bytes)
+		abort();
+	for (size_t i = 0; i < *size && sscanf(text + 2 * i, "%2x", &byte) == 1; i++)
+		bytes[i] = (char)byte;
+	return bytes;
+}
+
+static int memory_file(const char *bytes, size_t size)
+{
+	int fd = memfd_create("perdure-input", 0);
+
+	if (fd >= 0 && write(fd, bytes, size) == (ssize_t)size)
+		lseek(fd, 0, SEEK_SET);
+	return fd;
+}
+
+/* The user's own file of that name waits beside it. */
+static bool put_file(struct replay *replay, const char *path, const char *bytes, size_t size)
+{
+	struct replaced *replaced = &replay->file[replay->files];
+	struct stat status;
+	FILE *file;
+
+	if (replay->files == FILES)
+		return false;
+	*replaced = (struct replaced){ .path = strdup(path) };
+	if (stat(path, &status) == 0) {
+		if (asprintf(&replaced->saved, "%s.perdure-%d", path, getpid()) < 0)
+			abort();
+		if (rename(path, replaced->saved) < 0)
+			return false;
+	}
+	replay->files++;
+	file = fopen(path, "we");
+	if (!file)
+		return false;
+	fwrite(bytes, 1, size, file);
+	return fclose(file) == 0;
+}
+
+static void restore_files(struct replay *replay)
+{
+	for (unsigned i = 0; i < replay->files; i++) {
+		unlink(replay->file[i].path);
+		if (replay->file[i].saved &&
+		    rename(replay->file[i].saved, replay->file[i].path) < 0)
+			fprintf(stderr, "perdure: %s is now called %s\n", replay->file[i].path,
+				replay->file[i].saved);
+	}
+}
+
+static bool give(struct replay *replay, const json_t *source)
+{
+	const char *kind, *name, *hex;
+	size_t size;
+	char *bytes;
+	bool done = true;
+
+	if (json_unpack((json_t *)source, "{s:s, s:s, s:s}", "kind", &kind, "name", &name, "hex",
+			&hex) < 0)
+		return false;
+	bytes = unhex(hex, &size);
+	if (strcmp(kind, "argument") == 0)
+		add_word(replay, bytes);
+	else if (strcmp(kind, "env") == 0)
+		setenv(name, bytes, 1);
+	else if (strcmp(kind, "stdin") == 0)
+		done = dup2(memory_file(bytes, size), STDIN_FILENO) == STDIN_FILENO;
+	else if (strcmp(kind, "file") == 0)
+		done = put_file(replay, name, bytes, size);
+	else
+		done = write(replay->named, hex, strlen(hex)) == (ssize_t)strlen(hex);
+	if (!done)
+		fprintf(stderr, "perdure: cannot prepare the input (%s %s): %s\n", kind, name,
+			strerror(errno));
+	free(bytes);
+	return done;
+}
+
+static bool add_words(struct replay *replay, const char *key)
+{
+	const json_t *list = json_object_get(replay->json, key);
+	const json_t *word;
+	size_t i;
+
+	json_array_foreach(list, i, word)
+		add_word(replay, json_string_value(word) ? json_string_value(word) : "");
+	return json_is_array(list);
+}
+
+static bool prepare(struct replay *replay, const char *result)
+{
+	const json_t *source, *inputs = json_object_get(replay->json, "input");
+	const char *directory = json_string_value(json_object_get(replay->json, "directory"));
+	char variable[64];
+	size_t i;
+
+	if (directory && chdir(directory) < 0) {
+		fprintf(stderr, "perdure: %s: %s\n", directory, strerror(errno));
+		return false;
+	}
+	replay->named = memfd_create("perdure-named", 0);
+	snprintf(variable, sizeof(variable), "/proc/%d/fd/%d", getpid(), replay->named);
+	setenv("PERDURE_INPUTS", variable, 1);
+	add_word(replay, "--json");
+	add_word(replay, result);
+	if (!add_words(replay, "options"))
+		return false;
+	add_word(replay, "--");
+	if (!add_words(replay, "command"))
+		return false;
+	json_array_foreach(inputs, i, source) if (!give(replay, source)) return false;
+	return true;
+}
+
+/* Is the finding among those of this run? */
+static bool is_there(const char *path, const char *fingerprint)
+{
+	json_t *result = json_load_file(path, 0, NULL);
+	const json_t *finding;
+	size_t i;
+	bool found = false;
+
+	json_array_foreach(json_object_get(result, "findings"), i, finding)
+	{
+		const char *other = json_string_value(json_object_get(finding, "fingerprint"));
+
+		found |= other && fingerprint && strcmp(other, fingerprint) == 0;
+	}
+	json_decref(result);
+	return found;
+}
+
+static void print_replay_help(void)
+{
+	printf("perdure replay [--inputs DIR] ID\n\n"
+	       "Runs the program of a finding of perdure explore again, natively, with the input that\n"
+	       "shows it, under perdure run. Exit status: 1 if the finding is there, 0 if it is not.\n");
+}
+
+int command_replay(char **words)
+{
+	const char *directory = "perdure-inputs", *id = NULL;
+	struct replay replay = { 0 };
+	char path[PATH_MAX], result[64];
+	json_error_t error;
+	int status, fd;
+	bool found;
+
+	for (; *words; words++) {
+		if (strcmp(*words, "--help") == 0) {
+			print_replay_help();
+			return EXIT_NOTHING_FOUND;
+		}
+		if (strcmp(*words, "--inputs") == 0 && words[1])
+			directory = *++words;
+		else if (strncmp(*words, "--inputs=", 9) == 0)
+			directory = *words + 9;
+		else if (!id && **words != '-')
+			id = *words;
+		else
+			id = "";
+	}
+	if (!id || !*id) {
+		fprintf(stderr, "perdure: which finding? perdure replay [--inputs DIR] ID\n");
+		return EXIT_BAD_USAGE;
+	}
+	snprintf(path, sizeof(path), "%s/%s.json", directory, id);
+	replay.json = json_load_file(path, 0, &error);
+	if (!replay.json) {
+		fprintf(stderr, "perdure: %s: %s\n", path,
+			access(path, R_OK) < 0 ? strerror(errno) : error.text);
+		return EXIT_CANNOT_WORK;
+	}
+	fd = memfd_create("perdure-result", MFD_CLOEXEC);
+	snprintf(result, sizeof(result), "/proc/%d/fd/%d", getpid(), fd);
+	if (!prepare(&replay, result)) {
+		restore_files(&replay);
+		fprintf(stderr,
+			"perdure: %s is not an input of perdure explore, or cannot be used\n",
+			path);
+		return EXIT_CANNOT_WORK;
+	}
+	status = command_run(replay.words);
+	restore_files(&replay);
+	if (status != EXIT_NOTHING_FOUND && status != EXIT_FINDINGS)
+		return status;
+	found = is_there(result, json_string_value(json_object_get(replay.json, "fingerprint")));
+	fprintf(stderr, "perdure: the finding %s%s\n", id,
+		found ? " is there again" : " was not seen in this run");
+	return found ? EXIT_FINDINGS : EXIT_NOTHING_FOUND;
+}

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
+
+#include "compile/calls.h"
+#include "compile/symbolic.h"
+#include "compile/symbolic_values.h"
+
+/* ---- intrinsics ---- */
+
+static const struct intrinsic {
+	const char *name;
+	uint8_t op, operands;
+	bool pair; /* the result, and whether it does not fit */
+} intrinsics[] = {
+	{ "llvm.bswap.", SYMBOLIC_BSWAP, 1, false },
+	{ "llvm.bitreverse.", SYMBOLIC_REVERSE, 1, false },
+	{ "llvm.ctpop.", SYMBOLIC_POPULATION, 1, false },
+	{ "llvm.ctlz.", SYMBOLIC_LEADING, 1, false },
+	{ "llvm.cttz.", SYMBOLIC_TRAILING, 1, false },
+	{ "llvm.abs.", SYMBOLIC_ABS, 1, false },
+	{ "llvm.umin.", SYMBOLIC_UMIN, 2, false },
+	{ "llvm.umax.", SYMBOLIC_UMAX, 2, false },
+	{ "llvm.smin.", SYMBOLIC_SMIN, 2, false },
+	{ "llvm.smax.", SYMBOLIC_SMAX, 2, false },
+	{ "llvm.uadd.sat.", SYMBOLIC_UADD_SAT, 2, false },
+	{ "llvm.sadd.sat.", SYMBOLIC_SADD_SAT, 2, false },
+	{ "llvm.usub.sat.", SYMBOLIC_USUB_SAT, 2, false },
+	{ "llvm.ssub.sat.", SYMBOLIC_SSUB_SAT, 2, false },
+	{ "llvm.uadd.with.overflow.", SYMBOLIC_UADD_OVER, 2, true },
+	{ "llvm.sadd.with.overflow.", SYMBOLIC_SADD_OVER, 2, true },
+	{ "llvm.usub.with.overflow.", SYMBOLIC_USUB_OVER, 2, true },
+	{ "llvm.ssub.with.overflow.", SYMBOLIC_SSUB_OVER, 2, true },
+	{ "llvm.umul.with.overflow.", SYMBOLIC_UMUL_OVER, 2, true },
+	{ "llvm.smul.with.overflow.", SYMBOLIC_SMUL_OVER, 2, true },
+};
+
+static bool starts(const char *name, const char *prefix)
+{
+	return strncmp(name, prefix, strlen(prefix)) == 0;
+}
+
+static bool instrument_arithmetic(struct instrumenter *in, struct values *values, LLVMValueRef call,
+				  const char *name)
+{
+	static const uint8_t plain[] = {
+		[SYMBOLIC_UADD_OVER] = SYMBOLIC_ADD, [SYMBOLIC_SADD_OVER] = SYMBOLIC_ADD,
+		[SYMBOLIC_USUB_OVER] = SYMBOLIC_SUB, [SYMBOLIC_SSUB_OVER] = SYMBOLIC_SUB,
+		[SYMBOLIC_UMUL_OVER] = SYMBOLIC_MUL, [SYMBOLIC_SMUL_OVER] = SYMBOLIC_MUL,
+	};
+
+	for (unsigned i = 0; i < sizeof(intrinsics) / sizeof(*intrinsics); i++) {
+		const struct intrinsic *known = &intrinsics[i];
+		LLVMValueRef a = LLVMGetOperand(call, 0), b;
+
+		if (!starts(name, known->name) || !values_is_scalar(LLVMTypeOf(a)))
+			continue;
+		b = known->operands == 2 ? LLVMGetOperand(call, 1) : LLVMConstNull(LLVMTypeOf(a));
+		instrument_before(in, call);
+		values_put(values, call, known->pair,
+			   values_binary(in, values, known->op, values_width(LLVMTypeOf(a)), a, b));
+		if (known->pair)
+			values_put(values, call, 0,
+				   values_binary(in, values, plain[known->op],
+						 values_width(LLVMTypeOf(a)), a, b));
+		return true;
+	}
+	return false;
+}
+
+/* Rotations by a constant are in every hash function. */
+static bool instrument_rotation(struct instrumenter *in, struct values *values, LLVMValueRef call,
+				const char *name)
+{
+	bool left = starts(name, "llvm.fshl.");
+	LLVMValueRef a = LLVMGetOperand(call, 0), b = LLVMGetOperand(call, 1),
+		     by = LLVMGetOperand(call, 2);
+	LLVMValueRef high, low, high_word, low_word;
+	unsigned width, count;
+
+	if (!values_is_scalar(LLVMTypeOf(a)) || !LLVMIsAConstantInt(by))
+		return false;
+	width = values_width(LLVMTypeOf(a));
+	count = (unsigned)(LLVMConstIntGetZExtValue(by) % width);
+	instrument_before(in, call);
+	if (!count) {
+		values_put(values, call, 0, values_shadow(in, values, left ? a : b));
+		return true;
+	}
+	high = LLVMConstInt(LLVMTypeOf(a), left ? count : width - count, false);
+	low = LLVMConstInt(LLVMTypeOf(a), left ? width - count : count, false);
+	high_word = symbolic_word(in, LLVMBuildShl(in->builder, a, high, ""));
+	low_word = symbolic_word(in, LLVMBuildLShr(in->builder, b, low, ""));
+	values_put(
+		values, call, 0,
+		symbolic_binary(in, SYMBOLIC_OR, width,
+				values_binary(in, values, SYMBOLIC_SHL, width, a, high), high_word,
+				values_binary(in, values, SYMBOLIC_LSHR, width, b, low), low_word));
+	return true;
+}
+
+static void instrument_intrinsic_call(struct instrumenter *in, struct values *values,
+				      LLVMValueRef call, const char *name)
+{
+	if (instrument_arithmetic(in, values, call, name))
+		return;
+	if (starts(name, "llvm.fshl.") || starts(name, "llvm.fshr.")) {
+		if (instrument_rotation(in, values, call, name))
+			return;
+	} else if (starts(name, "llvm.expect.") || starts(name, "llvm.launder.") ||
+		   starts(name, "llvm.ptr.annotation") || starts(name, "llvm.annotation")) {
+		values_put(values, call, 0, values_shadow(in, values, LLVMGetOperand(call, 0)));
+		return;
+	} else if (starts(name, "llvm.dbg.") || starts(name, "llvm.lifetime.") ||
+		   starts(name, "llvm.assume") || starts(name, "llvm.prefetch") ||
+		   starts(name, "llvm.is.constant") || starts(name, "llvm.objectsize") ||
+		   starts(name, "llvm.experimental.noalias")) {
+		return;
+	}
+	values_fix_all(in, values, call);
+	instrument_before(in, call);
+	if (starts(name, "llvm.memcpy") || starts(name, "llvm.memmove")) {
+		symbolic_if_touched(in, "__perdure_sym_copy",
+				    symbolic_word(in, LLVMGetOperand(call, 0)),
+				    symbolic_word(in, LLVMGetOperand(call, 1)),
+				    symbolic_word(in, LLVMGetOperand(call, 2)));
+	} else if (starts(name, "llvm.memset")) {
+		LLVMValueRef to = symbolic_word(in, LLVMGetOperand(call, 0));
+
+		/* What it is filled with was fixed above. */
+		symbolic_if_touched(in, "__perdure_sym_clear", to, to,
+				    symbolic_word(in, LLVMGetOperand(call, 2)));
+	} else if (starts(name, "llvm.va_start") && values->variable) {
+		LLVMValueRef arguments[3] = { symbolic_word(in, LLVMGetOperand(call, 0)),
+					      LLVMConstInt(in->i32, LLVMCountParams(in->function),
+							   false),
+					      values->variable };
+
+		instrument_after(in, call);
+		symbolic_call(in, "__perdure_sym_va_start", in->void_type, arguments, 3);
+	}
+}
+
+/* ---- calls ---- */
+
+/* Right behind a call, also behind one that may throw. False if there is no such place. */
+static bool position_behind(struct instrumenter *in, LLVMValueRef call)
+{
+	LLVMBasicBlockRef next;
+	LLVMValueRef at;
+
+	if (LLVMIsACallInst(call)) {
+		instrument_after(in, call);
+		return true;
+	}
+	if (!LLVMIsAInvokeInst(call))
+		return false;
+	next = LLVMGetNormalDest(call);
+	if (LLVMGetNextUse(LLVMGetFirstUse(LLVMBasicBlockAsValue(next))))
+		return false; /* one gets there by other ways, too */
+	at = LLVMGetFirstInstruction(next);
+	while (LLVMIsAPHINode(at))
+		at = LLVMGetNextInstruction(at);
+	instrument_before(in, at);
+	return true;
+}
+
+/* What the program is told has to be true, if it is not known to understand expressions. */
+static void pass_arguments(struct instrumenter *in, struct values *values, LLVMValueRef call,
+			   LLVMValueRef callee, bool own)
+{
+	unsigned count = LLVMGetNumArgOperands(call), passed = 0;
+	LLVMValueRef shadows[SYMBOLIC_ARGUMENTS], word;
+
+	instrument_before(in, call);
+	word = symbolic_word(in, callee);
+	for (unsigned i = 0; i < count; i++) {
+		LLVMValueRef argument = LLVMGetOperand(call, i);
+		LLVMTypeRef type = LLVMTypeOf(argument);
+
+		if (!values_is_scalar(type)) {
+			if (i < SYMBOLIC_ARGUMENTS)
+				shadows[passed++] = values_none(in);
+			continue;
+		}
+		if (i < SYMBOLIC_ARGUMENTS) {
+			shadows[passed++] = values_shadow(in, values, argument);
+			if (!own)
+				values_resolve(in, values, call, i, "__perdure_sym_argument", word);
+		} else {
+			values_fix(in, values, call, i);
+		}
+		if (!own && LLVMGetTypeKind(type) == LLVMPointerTypeKind &&
+		    !LLVMIsConstant(argument)) {
+			LLVMValueRef at;
+
+			instrument_before(in, call);
+			at = symbolic_word(in, LLVMGetOperand(call, i));
+			symbolic_if_touched(in, "__perdure_sym_shown", at, word,
+					    LLVMConstInt(in->i64, 0, false));
+		}
+	}
+	instrument_before(in, call);
+	symbolic_pass(in, callee, shadows, passed);
+}
+
+/* What it is given is decided, or does not matter; there is nothing symbolic about the result. */
+static void instrument_known(struct instrumenter *in, struct values *values, LLVMValueRef call,
+			     const struct known_call *known)
+{
+	bool shows = !known->before && !known->after && !known->instead;
+
+	for (unsigned i = 0; i < LLVMGetNumArgOperands(call); i++)
+		values_resolve(in, values, call, i,
+			       shows ? "__perdure_sym_now" : "__perdure_sym_each",
+			       values_loss(in, SYMBOLIC_LOST_SIZE));
+	if (known->before)
+		calls_before(in, call, known);
+	if (known->after && position_behind(in, call))
+		calls_after(in, call, known);
+}
+
+static void instrument_plain_call(struct instrumenter *in, struct values *values, LLVMValueRef call,
+				  LLVMValueRef callee)
+{
+	bool known = LLVMIsAFunction(callee);
+	const char *name = known ? LLVMGetValueName(callee) : "";
+	const struct known_call *special =
+		known && LLVMIsDeclaration(callee) ? calls_find(name) : NULL;
+	bool own = known && !LLVMIsDeclaration(callee) &&
+		   !LLVMIsFunctionVarArg(LLVMGlobalGetValueType(callee));
+
+	if (!known) {
+		int last = LLVMGetNumOperands(call) - 1;
+
+		/* A function pointer: each that it can be. */
+		if (LLVMGetOperand(call, last) == callee)
+			values_settle(in, values, call, last);
+		callee = LLVMGetCalledValue(call);
+	}
+	if (special && special->instead && LLVMIsACallInst(call)) {
+		callee = calls_replace(in, call, special);
+		own = true;
+	} else if (special) {
+		instrument_known(in, values, call, special);
+		return;
+	}
+	pass_arguments(in, values, call, callee, own);
+	if (!values_leaves(LLVMTypeOf(call)) || !position_behind(in, call))
+		return;
+	for (unsigned i = 0; i < values_leaves(LLVMTypeOf(call)); i++)
+		if (values_is_scalar(values_leaf_type(LLVMTypeOf(call), i)))
+			values_put(values, call, i, symbolic_result(in, callee, i));
+}
+
+void symbolic_on_call(struct instrumenter *in, struct values *values, LLVMValueRef call)
+{
+	LLVMValueRef callee = LLVMGetCalledValue(call);
+
+	if (LLVMIsAInlineAsm(callee)) {
+		values_fix_all(in, values, call);
+		for (unsigned i = 0; i < LLVMGetNumArgOperands(call); i++) {
+			LLVMValueRef at = LLVMGetOperand(call, i);
+
+			if (LLVMGetTypeKind(LLVMTypeOf(at)) != LLVMPointerTypeKind ||
+			    LLVMIsConstant(at))
+				continue;
+			instrument_before(in, call);
+			at = symbolic_word(in, at);
+			symbolic_if_touched(in, "__perdure_sym_assembly", at, at,
+					    LLVMConstInt(in->i64, 0, false));
+		}
+		return;
+	}
+	if (LLVMIsAFunction(callee) && LLVMGetIntrinsicID(callee)) {
+		instrument_intrinsic_call(in, values, call, LLVMGetValueName(callee));
+		return;
+	}
+	if (LLVMIsAFunction(callee) && starts(LLVMGetValueName(callee), "__perdure") &&
+	    !calls_find(LLVMGetValueName(callee))) {
+		values_fix_all(in, values, call);
+		return;
+	}
+	instrument_plain_call(in, values, call, callee);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Inputs that perdure explore has found, for reports, and as files that perdure replay reads. */
+#ifndef REPORT_INPUTS_H
+#define REPORT_INPUTS_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include "report/finding.h"
+
+/* One line: argument 1 "ab", standard input "\x00…" */
+void inputs_print(FILE *out, const struct explore_kept *input);
+json_t *inputs_json(const struct explore_kept *input);
+/* Paths that were ended by a signal. */
+void inputs_print_crashes(FILE *out, const struct result *result);
+json_t *inputs_crashes_json(const struct result *result);
+/* What was not explored, and why, as limits. */
+void inputs_note_limits(struct result *result);
+
+/*
+ * Writes DIRECTORY/ID.json for each finding that counts: the input, the words of a `perdure run`
+ * that shows it again, and where it was. False with errno set if that cannot be.
+ */
+bool inputs_save(const struct result *result, const char *directory, char *const *options);
+
+#endif
