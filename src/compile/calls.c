@@ -59,6 +59,10 @@ static const struct known_call known[] = {
 	{ "strdup", NULL, "__perdure_sym_measure", "__perdure_sym_copy_text", 0, 0, -1 },
 	{ "realloc", NULL, "__perdure_sym_moves", "__perdure_sym_moved", 0, 0, 1 },
 	{ "calloc", NULL, NULL, "__perdure_sym_made", 0, 0, -1 },
+	{ "malloc", NULL, NULL, "__perdure_sym_made", 0, 0, -1 },
+	{ "aligned_alloc", NULL, NULL, "__perdure_sym_made", 0, 0, -1 },
+	{ "_Znwm", NULL, NULL, "__perdure_sym_made", 0, 0, -1 },
+	{ "_Znam", NULL, NULL, "__perdure_sym_made", 0, 0, -1 },
 
 	SHOWS(printf),
 	SHOWS(fprintf),

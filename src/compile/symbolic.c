@@ -351,6 +351,23 @@ static LLVMValueRef first_behind_allocas(LLVMValueRef function)
 	return at;
 }
 
+/* What was there before has nothing to do with a new variable. */
+static void clear_variable(struct instrumenter *in, LLVMValueRef variable)
+{
+	LLVMBasicBlockRef entry = LLVMGetEntryBasicBlock(in->function);
+	uint64_t size = LLVMABISizeOfType(in->layout, LLVMGetAllocatedType(variable));
+	LLVMValueRef count = LLVMGetOperand(variable, 0), at, bytes;
+
+	if (LLVMGetInstructionParent(variable) == entry && LLVMIsConstant(count))
+		instrument_before(in, first_behind_allocas(in->function));
+	else
+		instrument_after(in, variable);
+	at = symbolic_word(in, variable);
+	bytes = LLVMBuildMul(in->builder, symbolic_word(in, count),
+			     LLVMConstInt(in->i64, size, false), "");
+	symbolic_if_touched(in, "__perdure_sym_clear", at, at, bytes);
+}
+
 static void take_parameters(struct instrumenter *in, struct values *values, LLVMValueRef function)
 {
 	LLVMValueRef shadows[SYMBOLIC_ARGUMENTS];
@@ -395,6 +412,9 @@ static void instrument_function(struct instrumenter *in, LLVMValueRef function, 
 			list[count++] = i;
 		}
 	take_parameters(in, &values, function);
+	for (size_t i = 0; i < count; i++)
+		if (LLVMIsAAllocaInst(list[i]))
+			clear_variable(in, list[i]);
 	add_phis(in, &values, &order);
 	for (size_t i = 0; i < count; i++)
 		instrument_instruction(in, &values, list[i]);

@@ -110,7 +110,7 @@ static void instrument_intrinsic_call(struct instrumenter *in, struct values *va
 		   starts(name, "llvm.ptr.annotation") || starts(name, "llvm.annotation")) {
 		values_put(values, call, 0, values_shadow(in, values, LLVMGetOperand(call, 0)));
 		return;
-	} else if (starts(name, "llvm.dbg.") || starts(name, "llvm.lifetime.") ||
+	} else if (starts(name, "llvm.dbg.") || starts(name, "llvm.lifetime.end") ||
 		   starts(name, "llvm.assume") || starts(name, "llvm.prefetch") ||
 		   starts(name, "llvm.is.constant") || starts(name, "llvm.objectsize") ||
 		   starts(name, "llvm.experimental.noalias")) {
@@ -118,7 +118,12 @@ static void instrument_intrinsic_call(struct instrumenter *in, struct values *va
 	}
 	values_fix_all(in, values, call);
 	instrument_before(in, call);
-	if (starts(name, "llvm.memcpy") || starts(name, "llvm.memmove")) {
+	if (starts(name, "llvm.lifetime.start")) {
+		LLVMValueRef at = symbolic_word(in, LLVMGetOperand(call, 1));
+
+		instrument_after(in, call);
+		symbolic_if_touched(in, "__perdure_sym_clear", at, at, LLVMGetOperand(call, 0));
+	} else if (starts(name, "llvm.memcpy") || starts(name, "llvm.memmove")) {
 		symbolic_if_touched(in, "__perdure_sym_copy",
 				    symbolic_word(in, LLVMGetOperand(call, 0)),
 				    symbolic_word(in, LLVMGetOperand(call, 1)),

@@ -424,20 +424,52 @@ void symbolic_pass(struct instrumenter *in, LLVMValueRef callee, LLVMValueRef *s
 	use(in, function, arguments, count + 1);
 }
 
+/* Is the function the one that was told? Then nobody else is, from now on. */
+static LLVMValueRef is_told(struct instrumenter *in, LLVMValueRef function)
+{
+	LLVMTypeRef types[1] = { in->pointer };
+	LLVMValueRef test_function, at, whom;
+	struct test test;
+
+	test_function = begin(in, &test, "__perdure.sym.told", in->i1, types, 1);
+	if (!test_function) {
+		at = field(in, offsetof(struct symbolic_call, callee));
+		whom = LLVMBuildLoad2(in->builder, in->pointer, at, "");
+		slow_if(in, &test,
+			LLVMBuildICmp(in->builder, LLVMIntEQ, whom, parameter(&test, 0), ""),
+			LLVMConstInt(in->i1, 0, false));
+		LLVMBuildStore(in->builder, LLVMConstNull(in->pointer), at);
+		test_function = end(in, &test, LLVMConstInt(in->i1, 1, false));
+	}
+	return use(in, test_function, &function, 1);
+}
+
+static LLVMValueRef argument(struct instrumenter *in, LLVMValueRef told, unsigned i)
+{
+	LLVMTypeRef types[1] = { in->i1 };
+	LLVMValueRef function;
+	struct test test;
+	char name[64];
+
+	snprintf(name, sizeof(name), "__perdure.sym.argument.%u", i);
+	function = begin(in, &test, name, in->i32, types, 1);
+	if (!function) {
+		slow_if(in, &test, parameter(&test, 0), number(in, 0));
+		function = end(
+			in, &test,
+			LLVMBuildLoad2(in->builder, in->i32,
+				       field(in, offsetof(struct symbolic_call, argument) + 4 * i),
+				       ""));
+	}
+	return use(in, function, &told, 1);
+}
+
 void symbolic_take(struct instrumenter *in, LLVMValueRef function, LLVMValueRef *s, unsigned count)
 {
-	LLVMValueRef at = field(in, offsetof(struct symbolic_call, callee));
-	LLVMValueRef whom = LLVMBuildLoad2(in->builder, in->pointer, at, "");
-	LLVMValueRef mine = LLVMBuildICmp(in->builder, LLVMIntEQ, whom, function, "");
+	LLVMValueRef told = is_told(in, function);
 
-	for (unsigned i = 0; i < count; i++) {
-		LLVMValueRef told = LLVMBuildLoad2(
-			in->builder, in->i32,
-			field(in, offsetof(struct symbolic_call, argument) + 4 * i), "");
-
-		s[i] = LLVMBuildSelect(in->builder, mine, told, number(in, 0), "");
-	}
-	LLVMBuildStore(in->builder, LLVMConstNull(in->pointer), at);
+	for (unsigned i = 0; i < count; i++)
+		s[i] = argument(in, told, i);
 }
 
 LLVMValueRef symbolic_take_variable(struct instrumenter *in, LLVMValueRef function)

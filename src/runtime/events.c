@@ -6,6 +6,7 @@
 #include "races/races.h"
 #include "runtime/execution.h"
 #include "runtime/hooks.h"
+#include "symbolic/symbolic.h"
 
 /*
  * Calls of a libc function on ordinary memory leave at once, and so do those of a process without
@@ -186,6 +187,8 @@ void event_write(void *p, uint64_t size, uint32_t flags, const struct frame *fra
 
 void event_stored(void *p, size_t size, const struct frame *frame)
 {
+	if (symbolic_on)
+		memory_clear(p, size);
 	__perdure_inline.stored = 1;
 	if (touches_window(p, size))
 		event_write(p, size, PERDURE_BULK, frame);

@@ -3,6 +3,7 @@
  * Entry points of the hooks for symbolic values, called with LLVM's preserve_most convention like
  * those of runtime/hooks.S: all general registers are kept but r11 and the one for the result.
  */
+	.hidden	symbolic_frame
 	.text
 
 	.macro hook name
@@ -23,6 +24,7 @@ __perdure_sym_\name:
 	pushq	%r9
 	pushq	%r10
 	pushq	%rax
+	movq	%rbp, symbolic_frame(%rip)
 	call	symbolic_hook_\name
 	addq	$8, %rsp
 	popq	%r10
@@ -58,6 +60,7 @@ __perdure_sym_\name:
 	pushq	%r9
 	pushq	%r10
 	pushq	%rax
+	movq	%rbp, symbolic_frame(%rip)
 	call	symbolic_hook_\name
 	popq	%rax
 	popq	%r10

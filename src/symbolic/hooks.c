@@ -12,6 +12,7 @@
 enum { CANDIDATES = 256, PAGE = 1 << SYMBOLIC_PAGE_SHIFT };
 
 bool symbolic_on;
+const void *symbolic_frame;
 
 PUBLIC __thread struct symbolic_call __perdure_symbolic_call
 	__attribute__((tls_model("initial-exec")));

@@ -199,10 +199,11 @@ static ssize_t read_source(const struct explore_source *from, int fd, void *byte
 /* ---- what stands in for libc's functions ---- */
 
 /* What was passed for the function that runs. */
-static void take(const void *function, uint64_t *value, unsigned count)
+static void take(const void *function, const void *frame, uint64_t *value, unsigned count)
 {
 	struct symbolic_call call = __perdure_symbolic_call;
 
+	symbolic_frame = frame;
 	__perdure_symbolic_call.callee = NULL;
 	for (unsigned i = 0; symbolic_on && call.callee == function && i < count; i++)
 		if (call.argument[i])
@@ -224,7 +225,7 @@ ssize_t __perdure_sym_read(int fd, void *bytes, size_t size)
 	uint64_t value[3] = { (uint32_t)fd, (uintptr_t)bytes, size };
 	const struct explore_source *from;
 
-	take((const void *)__perdure_sym_read, value, 3);
+	take((const void *)__perdure_sym_read, __builtin_frame_address(0), value, 3);
 	from = source_of((int)value[0]);
 	if (from)
 		return read_source(from, (int)value[0], (void *)value[1], value[2], -1);
@@ -236,7 +237,7 @@ ssize_t __perdure_sym_pread(int fd, void *bytes, size_t size, off_t offset)
 	uint64_t value[4] = { (uint32_t)fd, (uintptr_t)bytes, size, (uint64_t)offset };
 	const struct explore_source *from;
 
-	take((const void *)__perdure_sym_pread, value, 4);
+	take((const void *)__perdure_sym_pread, __builtin_frame_address(0), value, 4);
 	from = source_of((int)value[0]);
 	if (from)
 		return read_source(from, (int)value[0], (void *)value[1], value[2],
@@ -255,7 +256,7 @@ size_t __perdure_sym_fread(void *bytes, size_t size, size_t count, FILE *file)
 	const struct explore_source *from;
 	ssize_t got;
 
-	take((const void *)__perdure_sym_fread, value, 4);
+	take((const void *)__perdure_sym_fread, __builtin_frame_address(0), value, 4);
 	file = (FILE *)value[3];
 	from = source_of_stream(file);
 	if (!from)
@@ -280,7 +281,7 @@ int __perdure_sym_fgetc(FILE *file)
 {
 	const struct explore_source *from = source_of_stream(file);
 
-	take(NULL, NULL, 0);
+	take(NULL, __builtin_frame_address(0), NULL, 0);
 	return from ? get_byte((const void *)__perdure_sym_fgetc, from, file) : fgetc(file);
 }
 
@@ -288,7 +289,7 @@ int __perdure_sym_getchar(void)
 {
 	const struct explore_source *from = source_of_stream(stdin);
 
-	take(NULL, NULL, 0);
+	take(NULL, __builtin_frame_address(0), NULL, 0);
 	return from ? get_byte((const void *)__perdure_sym_getchar, from, stdin) : getchar();
 }
 
@@ -316,7 +317,7 @@ char *__perdure_sym_fgets(char *text, int size, FILE *file)
 	const struct explore_source *from;
 	size_t n;
 
-	take((const void *)__perdure_sym_fgets, value, 3);
+	take((const void *)__perdure_sym_fgets, __builtin_frame_address(0), value, 3);
 	text = (char *)value[0];
 	size = (int)value[1];
 	file = (FILE *)value[2];
@@ -338,7 +339,7 @@ ssize_t __perdure_sym_getline(char **line, size_t *room, FILE *file)
 	const struct explore_source *from = source_of_stream(file);
 	size_t n;
 
-	take(NULL, NULL, 0);
+	take(NULL, __builtin_frame_address(0), NULL, 0);
 	if (!from)
 		return getline(line, room, file);
 	if (!*line || *room < from->count + 1ul) {
@@ -359,7 +360,7 @@ int __perdure_sym_feof(FILE *file)
 {
 	const struct explore_source *from = source_of_stream(file);
 
-	take(NULL, NULL, 0);
+	take(NULL, __builtin_frame_address(0), NULL, 0);
 	return from ? ended[from - source] : feof(file);
 }
 
@@ -408,6 +409,7 @@ void __perdure_sym_assume(int condition)
 	struct symbolic_call call = __perdure_symbolic_call;
 	uint32_t holds;
 
+	symbolic_frame = __builtin_frame_address(0);
 	__perdure_symbolic_call.callee = NULL;
 	if (!symbolic_on || call.callee != (const void *)__perdure_sym_assume ||
 	    !call.argument[0]) {

@@ -230,11 +230,24 @@ static void each_page(void (*function)(struct shadow *))
 	}
 }
 
+/* The stack below the program's frame is in use for other things. */
+static bool is_dead(uint64_t address)
+{
+	return address >= runtime_thread.stack_low && address < (uintptr_t)symbolic_frame;
+}
+
 static void verify(struct shadow *s)
 {
-	for (unsigned i = 0; i < PAGE; i++)
-		if (s->byte[i])
-			get((s->number - 1) * PAGE + i);
+	for (unsigned i = 0; i < PAGE; i++) {
+		uint64_t address = (s->number - 1) * PAGE + i;
+
+		if (!s->byte[i])
+			continue;
+		if (is_dead(address))
+			set(address, 0);
+		else
+			get(address);
+	}
 }
 
 static void rewrite(struct shadow *s)

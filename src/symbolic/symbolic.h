@@ -19,6 +19,8 @@
 
 /* This process is a path of an exploration. */
 extern HIDDEN bool symbolic_on;
+/* What lies below this on the stack is not the program's. Each entry from it sets it. */
+extern HIDDEN const void *symbolic_frame;
 
 static inline struct explore *symbolic_shared(void)
 {
