@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compile/order.h"
 #include "compile/symbolic_values.h"
 
 /* ---- arithmetic ---- */
@@ -134,7 +135,7 @@ static void instrument_branch(struct instrumenter *in, struct values *values, LL
 		instrument_before(in, branch);
 		LLVMSetCondition(branch, symbolic_branch(in, shadow, condition, values->site));
 	}
-	values->site += 2;
+	values->site += order_sites(branch);
 }
 
 static void instrument_switch(struct instrumenter *in, struct values *values, LLVMValueRef i)
@@ -143,7 +144,7 @@ static void instrument_switch(struct instrumenter *in, struct values *values, LL
 	LLVMValueRef value = LLVMGetOperand(i, 0), shadow = values_shadow(in, values, value);
 	LLVMValueRef *list, cases, content;
 
-	values->site += count + 1;
+	values->site += order_sites(i);
 	if (LLVMIsNull(shadow))
 		return;
 	list = calloc(count + 1, sizeof(*list));
@@ -160,7 +161,7 @@ static void instrument_switch(struct instrumenter *in, struct values *values, LL
 	LLVMSetLinkage(cases, LLVMPrivateLinkage);
 	instrument_before(in, i);
 	LLVMSetOperand(i, 0,
-		       symbolic_switch(in, shadow, value, cases, count, values->site - count - 1));
+		       symbolic_switch(in, shadow, value, cases, count, values->site - count));
 }
 
 static void instrument_return(struct instrumenter *in, struct values *values, LLVMValueRef i)
@@ -267,48 +268,9 @@ static void instrument_instruction(struct instrumenter *in, struct values *value
 	}
 }
 
-struct order {
-	LLVMBasicBlockRef *list;
-	size_t count;
-};
-
-/* Blocks so that what a block uses comes before it, but for ways back. */
-static void visit(LLVMBasicBlockRef block, struct order *order, struct values *seen,
-		  struct instrumenter *in)
-{
-	struct item {
-		LLVMBasicBlockRef block;
-		unsigned next;
-	} *stack = calloc(LLVMCountBasicBlocks(in->function) + 1ul, sizeof(*stack));
-	size_t depth = 0;
-
-	if (!stack)
-		abort();
-	stack[depth++].block = block;
-	values_put(seen, LLVMBasicBlockAsValue(block), 0, values_none(in));
-	while (depth) {
-		struct item *top = &stack[depth - 1];
-		LLVMValueRef end = LLVMGetBasicBlockTerminator(top->block);
-
-		if (end && top->next < LLVMGetNumSuccessors(end)) {
-			LLVMBasicBlockRef next = LLVMGetSuccessor(end, top->next++);
-			LLVMValueRef value = LLVMBasicBlockAsValue(next);
-
-			if (values_has(seen, value))
-				continue;
-			values_put(seen, value, 0, values_none(in));
-			stack[depth++] = (struct item){ next, 0 };
-			continue;
-		}
-		order->list[order->count++] = top->block;
-		depth--;
-	}
-	free(stack);
-}
-
 static void add_phis(struct instrumenter *in, struct values *values, const struct order *order)
 {
-	for (size_t b = order->count; b-- > 0;)
+	for (size_t b = 0; b < order->count; b++)
 		for (LLVMValueRef i = LLVMGetFirstInstruction(order->list[b]);
 		     i && LLVMIsAPHINode(i); i = LLVMGetNextInstruction(i))
 			for (unsigned leaf = 0; leaf < values_leaves(LLVMTypeOf(i)); leaf++) {
@@ -335,7 +297,7 @@ static void fill_phi(struct instrumenter *in, struct values *values, LLVMValueRe
 
 static void fill_phis(struct instrumenter *in, struct values *values, const struct order *order)
 {
-	for (size_t b = order->count; b-- > 0;)
+	for (size_t b = 0; b < order->count; b++)
 		for (LLVMValueRef i = LLVMGetFirstInstruction(order->list[b]);
 		     i && LLVMIsAPHINode(i); i = LLVMGetNextInstruction(i))
 			for (unsigned leaf = 0; leaf < values_leaves(LLVMTypeOf(i)); leaf++)
@@ -389,18 +351,14 @@ static void take_parameters(struct instrumenter *in, struct values *values, LLVM
 /* Branches are counted in this order by the static analysis, too. */
 static void instrument_function(struct instrumenter *in, LLVMValueRef function, uint64_t *site)
 {
-	struct values values = { .site = *site }, seen = { 0 };
-	struct order order = {
-		calloc(LLVMCountBasicBlocks(function) + 1ul, sizeof(LLVMBasicBlockRef)), 0
-	};
+	struct values values = { .site = *site };
+	struct order order;
 	LLVMValueRef *list = NULL;
 	size_t count = 0, room = 0;
 
-	if (!order.list)
-		abort();
 	in->function = function;
-	visit(LLVMGetEntryBasicBlock(function), &order, &seen, in);
-	for (size_t b = order.count; b-- > 0;)
+	order_blocks(function, &order);
+	for (size_t b = 0; b < order.count; b++)
 		for (LLVMValueRef i = LLVMGetFirstInstruction(order.list[b]); i;
 		     i = LLVMGetNextInstruction(i)) {
 			if (count == room) {
@@ -421,33 +379,11 @@ static void instrument_function(struct instrumenter *in, LLVMValueRef function, 
 	fill_phis(in, &values, &order);
 	*site = values.site;
 	free(values.slot);
-	free(seen.slot);
 	free(order.list);
 	free(list);
 }
 
 /* ---- the module ---- */
-
-static bool is_wanted(LLVMValueRef function)
-{
-	unsigned naked = LLVMGetEnumAttributeKindForName("naked", 5);
-
-	return !LLVMIsDeclaration(function) &&
-	       strncmp(LLVMGetValueName(function), "__perdure", 9) != 0 &&
-	       !LLVMGetEnumAttributeAtIndex(function, LLVMAttributeFunctionIndex, naked);
-}
-
-/* Sites of different files differ: by the name of the file. */
-uint64_t symbolic_first_site(LLVMModuleRef module)
-{
-	uint64_t hash = 14695981039346656037ull;
-	size_t length;
-	const char *name = LLVMGetSourceFileName(module, &length);
-
-	for (size_t i = 0; i < length; i++)
-		hash = (hash ^ (unsigned char)name[i]) * 1099511628211ull;
-	return hash << 24;
-}
 
 /* A table of the functions, and a constructor that shows it to the runtime. */
 static void register_functions(struct instrumenter *in, LLVMValueRef *list, unsigned count)
@@ -524,12 +460,12 @@ static void forget_purity(LLVMValueRef function)
 void symbolic_instrument(struct instrumenter *in)
 {
 	LLVMValueRef last = LLVMGetLastFunction(in->module), *list = NULL;
-	uint64_t site = symbolic_first_site(in->module);
+	uint64_t site = order_first_site(in->module);
 	unsigned count = 0;
 
 	for (LLVMValueRef f = LLVMGetFirstFunction(in->module); f; f = LLVMGetNextFunction(f)) {
 		forget_purity(f);
-		if (is_wanted(f)) {
+		if (order_is_wanted(f)) {
 			instrument_function(in, f, &site);
 			list = realloc(list, (count + 1) * sizeof(*list));
 			if (!list)

@@ -39,11 +39,6 @@ void values_put(struct values *values, LLVMValueRef value, unsigned leaf, LLVMVa
 	values->slot[at] = (struct values_pair){ value, shadow, leaf };
 }
 
-bool values_has(const struct values *values, LLVMValueRef value)
-{
-	return values->size && values->slot[values_slot(values, value, 0)].value;
-}
-
 bool values_is_scalar(LLVMTypeRef type)
 {
 	return LLVMGetTypeKind(type) == LLVMPointerTypeKind ||

@@ -18,8 +18,6 @@ struct values {
 };
 
 void values_put(struct values *values, LLVMValueRef value, unsigned leaf, LLVMValueRef shadow);
-/* Has anything been put for it? */
-bool values_has(const struct values *values, LLVMValueRef value);
 /* The number of its expression; the constant 0 if it has none. */
 LLVMValueRef values_shadow(struct instrumenter *in, const struct values *values,
 			   LLVMValueRef value);

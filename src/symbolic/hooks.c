@@ -330,13 +330,11 @@ uint64_t symbolic_hook_branch(uint32_t s, uint64_t site)
 uint64_t symbolic_hook_switch(uint32_t s, const uint64_t *cases, uint32_t count, uint64_t site)
 {
 	unsigned width = expression_at(s)->width;
-	uint64_t now = expression_value(s);
 
-	/* The way that it goes now first: then the others are decided against it. */
 	for (uint32_t i = 0; i < count; i++)
-		if (symbolic_decide(equals(s, cases[i] & expression_mask(width)), site + i + 1))
+		if (symbolic_decide(equals(s, cases[i] & expression_mask(width)), site + i))
 			return cases[i];
-	return expression_value(s) == now ? now : expression_value(s);
+	return expression_value(s);
 }
 
 /* ---- calls ---- */

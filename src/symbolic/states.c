@@ -383,11 +383,44 @@ static pid_t fork_path(void)
 	return (pid_t)syscall(SYS_clone, flags, 0L, 0L, 0L, 0L);
 }
 
+/* It waits from the moment on at which others can see it; it may be let go before it exists. */
+static struct explore_state *new_waiting(uint64_t site, unsigned way)
+{
+	struct explore *explore = shared();
+	bool locked = lock();
+	struct explore_state *state = new_state();
+
+	if (state) {
+		state->depth = self->depth + 1;
+		state->edge = edge_of(site, way);
+		state->weight = weight_behind(state->edge);
+		state->status = EXPLORE_WAITING;
+		explore->counts.waiting++;
+		if (++explore->counts.live > explore->counts.most_live)
+			explore->counts.most_live = explore->counts.live;
+	}
+	unlock(locked);
+	return state;
+}
+
+static void give_up(struct explore_state *state)
+{
+	struct explore *explore = shared();
+	bool locked = lock();
+
+	if (state->status == EXPLORE_RUNNING)
+		explore->counts.running--;
+	else
+		explore->counts.waiting--;
+	explore->counts.live--;
+	free_state(state);
+	unlock(locked);
+}
+
 bool states_fork(uint64_t site, unsigned way, const struct path_change *change)
 {
 	struct explore *explore = shared();
 	struct explore_state *state;
-	bool locked;
 	pid_t pid;
 
 	if (explore->stopped)
@@ -396,16 +429,7 @@ bool states_fork(uint64_t site, unsigned way, const struct path_change *change)
 		keep_state(site, way, change);
 		return false;
 	}
-	locked = lock();
-	state = new_state();
-	if (state) {
-		state->depth = self->depth + 1;
-		state->edge = edge_of(site, way);
-		state->weight = weight_behind(state->edge);
-		if (++explore->counts.live > explore->counts.most_live)
-			explore->counts.most_live = explore->counts.live;
-	}
-	unlock(locked);
+	state = new_waiting(site, way);
 	if (!state)
 		return false;
 	world_share();
@@ -413,26 +437,13 @@ bool states_fork(uint64_t site, unsigned way, const struct path_change *change)
 	if (pid == 0) {
 		become(state);
 		each_descriptor(reopen_file, NULL);
-		locked = lock();
-		state->status = EXPLORE_WAITING;
-		explore->counts.waiting++;
-		unlock(locked);
-		__atomic_store_n(&state->ready, 1, __ATOMIC_RELEASE);
-		syscall(SYS_futex, &state->ready, FUTEX_WAKE, 1, NULL, NULL, 0);
 		wait_for_turn();
 		return true;
 	}
 	if (pid < 0) {
-		locked = lock();
-		explore->counts.live--;
-		free_state(state);
-		unlock(locked);
+		give_up(state);
 		keep_state(site, way, change);
-		return false;
 	}
-	state->pid = pid;
-	while (!__atomic_load_n(&state->ready, __ATOMIC_ACQUIRE))
-		syscall(SYS_futex, &state->ready, FUTEX_WAIT, 0, NULL, NULL, 0);
 	return false;
 }
 
