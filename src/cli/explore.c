@@ -12,6 +12,7 @@
 #include "cli/options_explore.h"
 #include "drive/explore.h"
 #include "drive/listener.h"
+#include "drive/steer.h"
 #include "report/inputs.h"
 
 static void print_explore_help(void)
@@ -65,6 +66,7 @@ int command_explore(char **words)
 {
 	struct target_end end = { 0 };
 	struct explore_run run;
+	struct steer steer = { 0 };
 	struct session *session;
 	struct options options;
 	struct result result = { .engine = "explore" };
@@ -86,6 +88,7 @@ int command_explore(char **words)
 		.command = options.command,
 		.max_time = options.max_time,
 		.max_memory = options.max_memory,
+		.steer = &steer,
 		.shows_progress = !options.quiet && isatty(STDERR_FILENO),
 	};
 	if (!set_up(session, &options) || !target_prepare(fd, options.session.heap) ||
@@ -96,6 +99,7 @@ int command_explore(char **words)
 	result.command = options.command;
 	result.explore = session->explore;
 	result.session = session;
+	session->explore->pm_reached = (uint32_t)steer_reached(&steer, session);
 	result.seconds = target_now() - started;
 	status = analysis_finish(&options, session, fd, &result, end.budget, getpid());
 	if (!keep_inputs(&options, &result, words))

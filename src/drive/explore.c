@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "drive/steer.h"
 #include "drive/zygotes.h"
 
 enum { TICK_MS = 20, RESTARTS = 100 };
@@ -18,22 +19,8 @@ enum { TICK_MS = 20, RESTARTS = 100 };
 struct solvers {
 	pid_t pid[EXPLORE_SOLVERS];
 	unsigned count, restarts;
-	char program[PATH_MAX], session[64];
+	char *program, session[64];
 };
-
-static bool find_solver(struct solvers *solvers)
-{
-	ssize_t length =
-		readlink("/proc/self/exe", solvers->program, sizeof(solvers->program) - 64);
-	char *slash;
-
-	if (length <= 0)
-		return false;
-	solvers->program[length] = 0;
-	slash = strrchr(solvers->program, '/');
-	strcpy(slash, "/../lib/perdure/perdure-solver");
-	return access(solvers->program, X_OK) == 0;
-}
 
 static void start_solver(struct solvers *solvers, unsigned number, const struct explore *explore)
 {
@@ -54,11 +41,9 @@ static bool start_solvers(struct solvers *solvers, const struct explore_run *run
 {
 	struct explore *explore = run->session->explore;
 
-	if (!find_solver(solvers)) {
-		fprintf(stderr, "perdure: %s is missing: is Perdure installed as a whole?\n",
-			solvers->program);
+	solvers->program = target_own_file("perdure-solver");
+	if (!solvers->program)
 		return false;
-	}
 	snprintf(solvers->session, sizeof(solvers->session), "/proc/%d/fd/%d", getpid(),
 		 run->session_fd);
 	solvers->count = explore->settings.jobs;
@@ -128,8 +113,11 @@ static void watch(const struct explore_run *run, struct solvers *solvers, pid_t 
 
 	for (;;) {
 		int status;
-		pid_t pid = waitpid(-1, &status, WNOHANG);
+		pid_t pid;
 
+		if (explore->root && !explore->steered)
+			steer_find(run->steer, run->session);
+		pid = waitpid(-1, &status, WNOHANG);
 		if (pid == root) {
 			end->exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 			end->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
@@ -167,5 +155,6 @@ bool explore_run(const struct explore_run *run, struct target_end *end)
 	if (root > 0)
 		watch(run, &solvers, root, end);
 	zygotes_end();
+	free(solvers.program);
 	return root > 0;
 }

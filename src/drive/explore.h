@@ -9,6 +9,8 @@
 #include "drive/target.h"
 #include "session/session.h"
 
+struct steer;
+
 struct explore_run {
 	struct session *session;
 	int session_fd;
@@ -16,6 +18,7 @@ struct explore_run {
 	double max_time; /* 0: none */
 	long max_memory; /* MiB; 0: half of the machine's */
 	bool shows_progress;
+	struct steer *steer; /* what was found out beforehand */
 };
 
 /* Until there are no more states, or a budget is used up. False with a message if it cannot be. */

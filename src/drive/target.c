@@ -396,6 +396,25 @@ const char *target_why_not(const char *program)
 		  : "statically linked, or set-user-id?";
 }
 
+char *target_own_file(const char *name)
+{
+	char own[PATH_MAX], *slash, *path;
+	ssize_t length = readlink("/proc/self/exe", own, sizeof(own) - 1);
+
+	if (length <= 0)
+		return NULL;
+	own[length] = 0;
+	slash = strrchr(own, '/');
+	*slash = 0;
+	if (asprintf(&path, "%s/../lib/perdure/%s", own, name) < 0)
+		abort();
+	if (access(path, X_OK) == 0)
+		return path;
+	fprintf(stderr, "perdure: %s is missing: is Perdure installed as a whole?\n", path);
+	free(path);
+	return NULL;
+}
+
 static int redirected[3] = { -1, -1, -1 };
 
 void target_redirect(int input, int output, int errors)

@@ -36,6 +36,8 @@ unsigned target_count_below(int pid);
 
 /* CPU seconds and MiB that a process and all below it have used. */
 void target_usage(int pid, double *seconds, long *megabytes);
+/* A program of Perdure's that is not for people; null with a message if it is missing. Free it. */
+char *target_own_file(const char *name);
 
 /* Sends a signal to all processes below `pid`. */
 void target_signal_below(int pid, int signal);

@@ -64,6 +64,7 @@ struct finding {
 	bool suppressed;    /* a --suppress file describes it */
 	bool known;         /* its cause is in the --baseline */
 	const struct explore_kept *input; /* explore: one that shows it */
+	uint32_t paths;                   /* … and how many were complete before */
 	uint32_t race;                    /* thread-race: enum races_trait */
 	bool repaired;                    /* … and recoveries do without its store */
 	bool weak;                        /* says less than others of its kind: ranks behind them */

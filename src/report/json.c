@@ -181,8 +181,10 @@ static json_t *finding_json(const struct finding *f, const struct check *check)
 		witness_json(f, check), "suppressed", f->suppressed, "baseline", f->known);
 	if (f->kind == KIND_THREAD_RACE)
 		json_object_set_new(result, "race", race_json(f));
-	if (f->input)
+	if (f->input) {
 		json_object_set_new(result, "input", inputs_json(f->input));
+		json_object_set_new(result, "paths_before", json_integer(f->paths));
+	}
 	return result;
 }
 
@@ -258,8 +260,13 @@ static json_t *stats_json(const struct result *r)
 		json_object_set_new(stats, "regions", json_integer(r->races->regions));
 		json_object_set_new(stats, "regions_lost", json_integer(r->races->lost));
 	}
-	if (r->explore)
+	if (r->explore) {
 		add_explore_stats(stats, &r->explore->counts);
+		json_object_set_new(stats, "pm_instructions",
+				    json_integer(r->explore->pm_instructions));
+		json_object_set_new(stats, "pm_instructions_reached",
+				    json_integer(r->explore->pm_reached));
+	}
 	json_object_set_new(stats, "seconds", json_real(r->seconds));
 	return stats;
 }

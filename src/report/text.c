@@ -335,8 +335,10 @@ static void print_summary(FILE *out, const struct result *result, const struct s
 		}
 	if (result->explore) {
 		fprintf(out,
-			" (%lu paths, %lu states, %lu branches, %lu questions to the solver, %.1f s)\n",
-			result->explore->counts.paths, result->explore->counts.states,
+			" (%lu paths, %u of %u instructions that change PM, %lu states, %lu branches, "
+			"%lu questions to the solver, %.1f s)\n",
+			result->explore->counts.paths, result->explore->pm_reached,
+			result->explore->pm_instructions, result->explore->counts.states,
 			result->explore->counts.branches, result->explore->counts.queries,
 			result->seconds);
 		return;

@@ -9,6 +9,7 @@
 #include "races/races.h"
 #include "runtime/execution.h"
 #include "runtime/library.h"
+#include "symbolic/symbolic.h"
 
 HIDDEN uint8_t runtime_wants_loads;
 
@@ -145,6 +146,8 @@ void hook_store(void *p, uint64_t value, uint64_t descriptor, const char *place,
 	uint32_t stack;
 	bool followed;
 
+	if (runtime_explores)
+		states_reached(frame->return_address);
 	if (runtime_races) {
 		races_told(RACES_STORES, p, size, descriptor, frame);
 		store_value(p, value, size);
@@ -239,6 +242,8 @@ void hook_write_begin(void *p, uint64_t size, uint32_t descriptor, const struct 
 	struct session_thread *thread;
 	struct open_write *write;
 
+	if (runtime_explores)
+		states_reached(frame->return_address);
 	if (runtime_races) {
 		if (descriptor & PERDURE_RMW)
 			races_lock_begin(p, size, frame->return_address);
@@ -411,6 +416,8 @@ void hook_flush(const void *p, uint64_t descriptor, const struct frame *frame)
 	uint32_t kind = descriptor, stack;
 	struct session_thread *thread;
 
+	if (runtime_explores)
+		states_reached(frame->return_address);
 	if (runtime_races) {
 		races_flush(p, 1, kind, frame->return_address);
 		return;
@@ -463,6 +470,8 @@ void hook_fence(uint64_t descriptor, const struct frame *frame)
 	struct session_thread *thread;
 	bool idle;
 
+	if (runtime_explores)
+		states_reached(frame->return_address);
 	if (runtime_races) {
 		if (kind <= PERDURE_RMW_FENCE && kind != PERDURE_LFENCE)
 			races_fence(frame->return_address);

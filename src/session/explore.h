@@ -176,6 +176,9 @@ struct explore {
 					   address */
 	uint32_t weights;               /* a power of two, or 0 */
 	uint32_t pm_instructions;       /* by the static analysis */
+	uint32_t pm_reached;            /* of these, executed */
+	uint32_t steered;               /* the analysis is over: paths may start */
+	uint32_t image;                 /* as stacks have it */
 	struct explore_weight *weight;  /* hash table */
 	struct explore_state state[EXPLORE_STATES];
 	struct explore_known *answer;

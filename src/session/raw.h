@@ -46,6 +46,7 @@ struct raw_finding {
 	uint32_t race;                  /* thread-race: enum races_trait */
 	uint32_t witness;               /* index + 1 of the command's table, or 0 */
 	uint32_t input;                 /* explore: index + 1 of the input that shows it, or 0 */
+	uint32_t paths;                 /* … which had so many before it */
 	uint32_t folded; /* other stacks were counted here because the table was full */
 };
 

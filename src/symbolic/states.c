@@ -99,8 +99,8 @@ static uint64_t rank(const struct explore_state *state)
 		return mix(settings->seed ^ mix(state->born)) | 1;
 	case EXPLORE_COVERAGE:
 		return (uint64_t)seldom << 32 | (uint32_t)~state->depth;
-	default:
-		return state->weight << 32 | seldom;
+	default: /* what was seen often is worth less: loops would never be left */
+		return ((state->weight + 1) << 32) / (1 + (uint64_t)*taken(state->edge));
 	}
 }
 
@@ -240,6 +240,7 @@ static void on_new_finding(struct raw_finding *finding)
 	if (!own_input)
 		keep_own(false);
 	finding->input = own_input;
+	finding->paths = (uint32_t)shared()->counts.paths;
 }
 
 /* What another process would do that takes the other way is kept as an input. */
@@ -271,6 +272,25 @@ static void keep_state(uint64_t site, unsigned way, const struct path_change *ch
 		free_kept(index);
 	}
 	unlock(locked);
+}
+
+/* ---- what was executed ---- */
+
+void states_reached(uintptr_t pc)
+{
+	uint64_t *place = shared()->place;
+	uint64_t at = pc * 0x9e3779b97f4a7c15ull >> 48;
+
+	for (unsigned tries = 0; tries < 64; tries++, at++) {
+		uint64_t *slot = &place[at % EXPLORE_PLACES];
+
+		if (*slot == pc)
+			return;
+		if (!*slot) {
+			*slot = pc;
+			return;
+		}
+	}
 }
 
 /* ---- forking ---- */
@@ -698,7 +718,6 @@ void states_start(int *argc, char ***argv)
 
 	if (!explore || explore->root)
 		return;
-	explore->root = getpid();
 	setpgid(0, 0);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -706,6 +725,10 @@ void states_start(int *argc, char ***argv)
 	setitimer(ITIMER_REAL, &often, NULL);
 	silent_output();
 	explore->kept_from = 1; /* 0 is none */
+	explore->image = modules_find_image();
+	explore->root = getpid();
+	while (!__atomic_load_n(&explore->steered, __ATOMIC_ACQUIRE))
+		syscall(SYS_nanosleep, &(struct timespec){ .tv_nsec = 500000 }, NULL);
 	first = new_state();
 	first->status = EXPLORE_AS_INPUT;
 	explore->counts.waiting++;

@@ -84,6 +84,8 @@ HIDDEN bool states_is_replayed(void);
 HIDDEN void states_took(uint64_t site, unsigned way);
 /* The path ends here, before its time, and does not count. */
 HIDDEN void states_silence(void) __attribute__((noreturn));
+/* The instruction before this address has changed PM, or persisted it. */
+HIDDEN void states_reached(uintptr_t pc);
 HIDDEN void states_end(void);
 /* … by a signal, with this call stack. */
 HIDDEN void states_crashed(uint32_t signal, uint32_t stack);
