@@ -193,6 +193,8 @@ int analysis_finish(const struct options *options, struct session *session, int 
 	result_collect(result, session);
 	suppress_apply(result);
 	baseline_apply(result);
+	if (result->review)
+		result->review(result, result->review_context);
 	result->has_baseline = options->baseline;
 	result->enabled = session->options.enabled;
 	result->complete = !budget && !(result->check && result->check->divergent);

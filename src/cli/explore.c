@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* perdure explore: all paths that symbolic inputs can take, judged by the pattern checkers. */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +27,7 @@ static void print_explore_help(void)
 
 static bool set_up(struct session *session, const struct options *options)
 {
-	enum { LIVE = 192, SOLVER_MS = 2000, TIMEOUT = 10, SPARES = 128 };
+	enum { LIVE = 600, SOLVER_MS = 2000, TIMEOUT = 10, SPARES = 128 };
 	struct explore_settings *settings;
 	long jobs = options->jobs ? options->jobs : sysconf(_SC_NPROCESSORS_ONLN);
 
@@ -45,21 +46,34 @@ static bool set_up(struct session *session, const struct options *options)
 	return true;
 }
 
-static bool keep_inputs(const struct options *options, const struct result *result, char **words)
-{
-	const char *directory = options->inputs ? options->inputs : "perdure-inputs";
-	char **common;
-	bool kept;
+struct review {
+	const struct options *options;
+	char **words;
+	bool failed;
+};
 
-	if (strcmp(directory, "none") == 0)
-		return true;
-	common = explore_common_words(words);
-	kept = inputs_save(result, directory, common);
-	if (!kept)
-		fprintf(stderr, "perdure: cannot keep inputs in %s: %s\n", directory,
-			strerror(errno));
+/* Inputs of findings that count are kept. */
+static void review(struct result *result, void *context)
+{
+	struct review *r = context;
+	const char *directory = r->options->inputs ? r->options->inputs : "perdure-inputs";
+	char **common = explore_common_words(r->words), path[PATH_MAX];
+	bool keeps = strcmp(directory, "none") != 0;
+
+	for (size_t i = 0; keeps && i < result->findings && !r->failed; i++) {
+		const struct finding *f = &result->finding[i];
+
+		if (!f->input || !finding_counts(f))
+			continue;
+		snprintf(path, sizeof(path), "%s/%s.json", directory, f->id);
+		if ((mkdir(directory, 0777) < 0 && errno != EEXIST) ||
+		    !inputs_save(f, result, path, common)) {
+			fprintf(stderr, "perdure: cannot keep inputs in %s: %s\n", directory,
+				strerror(errno));
+			r->failed = true;
+		}
+	}
 	free(common);
-	return kept;
 }
 
 int command_explore(char **words)
@@ -67,6 +81,7 @@ int command_explore(char **words)
 	struct target_end end = { 0 };
 	struct explore_run run;
 	struct steer steer = { 0 };
+	struct review reviewer;
 	struct session *session;
 	struct options options;
 	struct result result = { .engine = "explore" };
@@ -101,8 +116,9 @@ int command_explore(char **words)
 	result.session = session;
 	session->explore->pm_reached = (uint32_t)steer_reached(&steer, session);
 	result.seconds = target_now() - started;
+	reviewer = (struct review){ .options = &options, .words = words };
+	result.review = review;
+	result.review_context = &reviewer;
 	status = analysis_finish(&options, session, fd, &result, end.budget, getpid());
-	if (!keep_inputs(&options, &result, words))
-		return EXIT_CANNOT_WORK;
-	return status;
+	return reviewer.failed ? EXIT_CANNOT_WORK : status;
 }

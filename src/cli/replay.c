@@ -181,7 +181,7 @@ static bool is_there(const char *path, const char *fingerprint)
 
 static void print_replay_help(void)
 {
-	printf("perdure replay [--inputs DIR] ID\n\n"
+	printf("perdure replay [--inputs DIR] ID|FILE\n\n"
 	       "Runs the program of a finding of perdure explore again, natively, with the input that\n"
 	       "shows it, under perdure run. Exit status: 1 if the finding is there, 0 if it is not.\n");
 }
@@ -213,7 +213,10 @@ int command_replay(char **words)
 		fprintf(stderr, "perdure: which finding? perdure replay [--inputs DIR] ID\n");
 		return EXIT_BAD_USAGE;
 	}
-	snprintf(path, sizeof(path), "%s/%s.json", directory, id);
+	if (strchr(id, '/'))
+		snprintf(path, sizeof(path), "%s", id);
+	else
+		snprintf(path, sizeof(path), "%s/%s.json", directory, id);
 	replay.json = json_load_file(path, 0, &error);
 	if (!replay.json) {
 		fprintf(stderr, "perdure: %s: %s\n", path,

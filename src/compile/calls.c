@@ -5,11 +5,14 @@
 
 #include "compile/symbolic.h"
 
-#define INSTEAD(function) { #function, "__perdure_sym_" #function, NULL, NULL, -1, -1, -1 }
+#define INSTEAD(function) { #function, "__perdure_sym_" #function, NULL, NULL, -1, -1, -1, false }
 #define COPIES(function, to, from, size)                                                           \
-	{ #function, NULL, "__perdure_sym_copy", NULL, to, from, size }
-#define FILLS(function, to, size) { #function, NULL, "__perdure_sym_clear", NULL, to, to, size }
-#define SHOWS(function) { #function, NULL, NULL, NULL, -1, -1, -1 }
+	{ #function, NULL, "__perdure_sym_copy", NULL, to, from, size, false }
+#define FILLS(function, to, size)                                                                  \
+	{ #function, NULL, "__perdure_sym_clear", NULL, to, to, size, false }
+/* Its arguments must be what they are, but nothing comes back. */
+#define DECIDES(function) { #function, NULL, NULL, NULL, -1, -1, -1, true }
+#define SHOWS(function) { #function, NULL, NULL, NULL, -1, -1, -1, false }
 
 static const struct known_call known[] = {
 	INSTEAD(memcmp),
@@ -23,15 +26,15 @@ static const struct known_call known[] = {
 	INSTEAD(strrchr),
 	INSTEAD(read),
 	INSTEAD(pread),
-	{ "pread64", "__perdure_sym_pread", NULL, NULL, -1, -1, -1 },
+	{ "pread64", "__perdure_sym_pread", NULL, NULL, -1, -1, -1, false },
 	INSTEAD(fread),
 	INSTEAD(fgetc),
-	{ "getc", "__perdure_sym_fgetc", NULL, NULL, -1, -1, -1 },
+	{ "getc", "__perdure_sym_fgetc", NULL, NULL, -1, -1, -1, false },
 	INSTEAD(getchar),
 	INSTEAD(fgets),
 	INSTEAD(getline),
 	INSTEAD(feof),
-	{ "__perdure_assume", "__perdure_sym_assume", NULL, NULL, -1, -1, -1 },
+	{ "__perdure_assume", "__perdure_sym_assume", NULL, NULL, -1, -1, -1, false },
 
 	COPIES(memcpy, 0, 1, 2),
 	COPIES(memmove, 0, 1, 2),
@@ -52,17 +55,17 @@ static const struct known_call known[] = {
 	FILLS(pmem_memset_nodrain, 0, 2),
 	FILLS(pmemobj_memset, 1, 3),
 	FILLS(pmemobj_memset_persist, 1, 3),
-	{ "strcpy", NULL, "__perdure_sym_copy_text", NULL, 0, 1, -1 },
-	{ "stpcpy", NULL, "__perdure_sym_copy_text", NULL, 0, 1, -1 },
-	{ "strncpy", NULL, "__perdure_sym_copy_part", NULL, 0, 1, 2 },
-	{ "strcat", NULL, "__perdure_sym_append_text", NULL, 0, 1, -1 },
-	{ "strdup", NULL, "__perdure_sym_measure", "__perdure_sym_copy_text", 0, 0, -1 },
-	{ "realloc", NULL, "__perdure_sym_moves", "__perdure_sym_moved", 0, 0, 1 },
-	{ "calloc", NULL, NULL, "__perdure_sym_made", 0, 0, -1 },
-	{ "malloc", NULL, NULL, "__perdure_sym_made", 0, 0, -1 },
-	{ "aligned_alloc", NULL, NULL, "__perdure_sym_made", 0, 0, -1 },
-	{ "_Znwm", NULL, NULL, "__perdure_sym_made", 0, 0, -1 },
-	{ "_Znam", NULL, NULL, "__perdure_sym_made", 0, 0, -1 },
+	{ "strcpy", NULL, "__perdure_sym_copy_text", NULL, 0, 1, -1, false },
+	{ "stpcpy", NULL, "__perdure_sym_copy_text", NULL, 0, 1, -1, false },
+	{ "strncpy", NULL, "__perdure_sym_copy_part", NULL, 0, 1, 2, false },
+	{ "strcat", NULL, "__perdure_sym_append_text", NULL, 0, 1, -1, false },
+	{ "strdup", NULL, "__perdure_sym_measure", "__perdure_sym_copy_text", 0, 0, -1, false },
+	{ "realloc", NULL, "__perdure_sym_moves", "__perdure_sym_moved", 0, 0, 1, false },
+	{ "calloc", NULL, NULL, "__perdure_sym_made", 0, 0, -1, false },
+	{ "malloc", NULL, NULL, "__perdure_sym_made", 0, 0, -1, false },
+	{ "aligned_alloc", NULL, NULL, "__perdure_sym_made", 0, 0, -1, false },
+	{ "_Znwm", NULL, NULL, "__perdure_sym_made", 0, 0, -1, false },
+	{ "_Znam", NULL, NULL, "__perdure_sym_made", 0, 0, -1, false },
 
 	SHOWS(printf),
 	SHOWS(fprintf),
@@ -78,24 +81,24 @@ static const struct known_call known[] = {
 	SHOWS(write),
 	SHOWS(perror),
 	SHOWS(syslog),
-	SHOWS(free),
-	SHOWS(msync),
-	SHOWS(munmap),
-	SHOWS(pmem_persist),
-	SHOWS(pmem_flush),
-	SHOWS(pmem_deep_persist),
-	SHOWS(pmem_msync),
-	SHOWS(pmem_unmap),
-	SHOWS(pmemobj_persist),
-	SHOWS(pmemobj_flush),
-	SHOWS(pmemobj_tx_add_range_direct),
-	SHOWS(pmemobj_tx_xadd_range_direct),
-	SHOWS(pmemobj_close),
-	SHOWS(pthread_mutex_lock),
-	SHOWS(pthread_mutex_unlock),
-	SHOWS(pthread_rwlock_rdlock),
-	SHOWS(pthread_rwlock_wrlock),
-	SHOWS(pthread_rwlock_unlock),
+	DECIDES(free),
+	DECIDES(msync),
+	DECIDES(munmap),
+	DECIDES(pmem_persist),
+	DECIDES(pmem_flush),
+	DECIDES(pmem_deep_persist),
+	DECIDES(pmem_msync),
+	DECIDES(pmem_unmap),
+	DECIDES(pmemobj_persist),
+	DECIDES(pmemobj_flush),
+	DECIDES(pmemobj_tx_add_range_direct),
+	DECIDES(pmemobj_tx_xadd_range_direct),
+	DECIDES(pmemobj_close),
+	DECIDES(pthread_mutex_lock),
+	DECIDES(pthread_mutex_unlock),
+	DECIDES(pthread_rwlock_rdlock),
+	DECIDES(pthread_rwlock_wrlock),
+	DECIDES(pthread_rwlock_unlock),
 	SHOWS(__assert_fail),
 	SHOWS(__errno_location),
 };

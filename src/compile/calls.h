@@ -12,6 +12,7 @@ struct known_call {
 	const char *before;    /* a hook: (to, from, size) */
 	const char *after;     /* a hook: (result, from, size) */
 	int8_t to, from, size; /* arguments; -1: there is none */
+	bool decides;          /* none, but it is not only shown */
 };
 
 /* Null if nothing is known. */

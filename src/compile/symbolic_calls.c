@@ -212,7 +212,7 @@ static void pass_arguments(struct instrumenter *in, struct values *values, LLVMV
 static void instrument_known(struct instrumenter *in, struct values *values, LLVMValueRef call,
 			     const struct known_call *known)
 {
-	bool shows = !known->before && !known->after && !known->instead;
+	bool shows = !known->before && !known->after && !known->instead && !known->decides;
 
 	for (unsigned i = 0; i < LLVMGetNumArgOperands(call); i++)
 		values_resolve(in, values, call, i,

@@ -14,7 +14,7 @@
 #include "drive/steer.h"
 #include "drive/zygotes.h"
 
-enum { TICK_MS = 20, RESTARTS = 100 };
+enum { TICK_MS = 20, RESTARTS = 100, GRACE = 10 /* seconds */ };
 
 struct solvers {
 	pid_t pid[EXPLORE_SOLVERS];
@@ -109,7 +109,7 @@ static void watch(const struct explore_run *run, struct solvers *solvers, pid_t 
 {
 	struct timespec tick = { .tv_nsec = TICK_MS * 1000000 };
 	struct explore *explore = run->session->explore;
-	double started = target_now(), looked = started;
+	double started = target_now(), looked = started, stopped = 0;
 
 	for (;;) {
 		int status;
@@ -127,8 +127,13 @@ static void watch(const struct explore_run *run, struct solvers *solvers, pid_t 
 			replace_solver(solvers, pid, explore);
 			continue;
 		}
-		end->budget = over_budget(run, started);
-		if (end->budget)
+		/* Then it has some time to run the inputs of findings once more. */
+		if (!end->budget && (end->budget = over_budget(run, started))) {
+			explore->stopped = 1;
+			stopped = target_now();
+			kill(root, SIGALRM);
+		}
+		if (end->budget && target_now() - stopped > GRACE)
 			break;
 		if (target_now() - looked > 0.25) {
 			looked = target_now();

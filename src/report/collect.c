@@ -45,6 +45,7 @@ static void fill_in(struct finding *f, const struct raw_finding *raw, const stru
 	if (raw->input && session->explore)
 		f->input = &session->explore->input[raw->input - 1];
 	f->paths = raw->paths;
+	f->unconfirmed = f->input && f->input->ran && !raw->confirmed;
 	if (raw->witness)
 		f->witness = &check->witness[raw->witness - 1];
 	if (f->witness && f->witness->minimal) {

@@ -65,6 +65,7 @@ struct finding {
 	bool known;         /* its cause is in the --baseline */
 	const struct explore_kept *input; /* explore: one that shows it */
 	uint32_t paths;                   /* … and how many were complete before */
+	bool unconfirmed;                 /* … but it was not there when that was run again */
 	uint32_t race;                    /* thread-race: enum races_trait */
 	bool repaired;                    /* … and recoveries do without its store */
 	bool weak;                        /* says less than others of its kind: ranks behind them */
@@ -75,10 +76,10 @@ struct finding {
 	struct site flush; /* what writes the lost store back, without success; or empty */
 };
 
-/* Does it count: neither suppressed nor known? */
+/* Does it count: neither suppressed, nor known, nor in doubt? */
 static inline bool finding_counts(const struct finding *f)
 {
-	return !f->suppressed && !f->known;
+	return !f->suppressed && !f->known && !f->unconfirmed;
 }
 
 static inline const char *finding_severity(const struct finding *f)
@@ -118,6 +119,9 @@ struct result {
 	const struct check *check;         /* null: there were no crashes */
 	const struct explore *explore;     /* null: inputs were not symbolic */
 	const struct session *session;     /* what it was collected from */
+	/* Looks at the findings before they are written; or null. */
+	void (*review)(struct result *result, void *context);
+	void *review_context;
 };
 
 /* Reads the session into result->finding, …->limits and the counters. */

@@ -194,39 +194,18 @@ static json_t *words_json(char *const *words)
 	return list;
 }
 
-static bool save(const struct finding *f, const struct result *result, const char *directory,
+bool inputs_save(const struct finding *f, const struct result *result, const char *path,
 		 char *const *options)
 {
-	char path[PATH_MAX], here[PATH_MAX], fingerprint[32];
+	char here[PATH_MAX], fingerprint[32];
 	json_t *json;
 
-	if (snprintf(path, sizeof(path), "%s/%s.json", directory, f->id) >= (int)sizeof(path) ||
-	    !getcwd(here, sizeof(here))) {
-		errno = ENAMETOOLONG;
+	if (!getcwd(here, sizeof(here)))
 		return false;
-	}
 	snprintf(fingerprint, sizeof(fingerprint), "%016lx", f->fingerprint);
 	json = json_pack("{s:i, s:s, s:s, s:s, s:o, s:o, s:o}", "version", 1, "kind",
 			 kind_info(f->kind)->name, "fingerprint", fingerprint, "directory", here,
 			 "options", words_json(options), "command", words_json(result->command),
 			 "input", inputs_json(f->input));
 	return json_write_file(path, json) == 0;
-}
-
-bool inputs_save(const struct result *result, const char *directory, char *const *options)
-{
-	bool made = false;
-
-	for (size_t i = 0; i < result->findings; i++) {
-		const struct finding *f = &result->finding[i];
-
-		if (!f->input || !finding_counts(f))
-			continue;
-		if (!made && mkdir(directory, 0777) < 0 && errno != EEXIST)
-			return false;
-		made = true;
-		if (!save(f, result, directory, options))
-			return false;
-	}
-	return true;
 }

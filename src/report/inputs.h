@@ -18,9 +18,10 @@ json_t *inputs_crashes_json(const struct result *result);
 void inputs_note_limits(struct result *result);
 
 /*
- * Writes DIRECTORY/ID.json for each finding that counts: the input, the words of a `perdure run`
- * that shows it again, and where it was. False with errno set if that cannot be.
+ * Writes a file for a finding: the input, the words of a `perdure run` that shows it again, and
+ * where it was. False with errno set if that cannot be.
  */
-bool inputs_save(const struct result *result, const char *directory, char *const *options);
+bool inputs_save(const struct finding *f, const struct result *result, const char *path,
+		 char *const *options);
 
 #endif

@@ -184,6 +184,7 @@ static json_t *finding_json(const struct finding *f, const struct check *check)
 	if (f->input) {
 		json_object_set_new(result, "input", inputs_json(f->input));
 		json_object_set_new(result, "paths_before", json_integer(f->paths));
+		json_object_set_new(result, "confirmed", json_boolean(!f->unconfirmed));
 	}
 	return result;
 }

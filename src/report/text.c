@@ -283,7 +283,7 @@ static void print_benign(FILE *out, const struct result *result)
 
 static void print_summary(FILE *out, const struct result *result, const struct style *style)
 {
-	unsigned causes[KIND_COUNT] = { 0 }, total = 0, suppressed = 0, known = 0;
+	unsigned causes[KIND_COUNT] = { 0 }, total = 0, suppressed = 0, known = 0, unconfirmed = 0;
 	char *seen = calloc(result->causes + 1, 1);
 	const char *separator = ": ";
 
@@ -297,6 +297,7 @@ static void print_summary(FILE *out, const struct result *result, const struct s
 			causes[f->kind]++;
 			total++;
 		}
+		unconfirmed += f->unconfirmed;
 		if (f->suppressed && !(seen[f->cause] & 2)) {
 			seen[f->cause] |= 2;
 			suppressed++;
@@ -316,6 +317,11 @@ static void print_summary(FILE *out, const struct result *result, const struct s
 		inputs_print_crashes(out, result);
 	for (size_t i = 0; i < result->limit_count; i++)
 		fprintf(out, "perdure: limit: %s\n", result->limits[i]);
+	if (unconfirmed)
+		fprintf(out,
+			"perdure: %u finding%s not there when the input was run again, and only in the JSON "
+			"report\n",
+			unconfirmed, unconfirmed == 1 ? " was" : "s were");
 	if (suppressed)
 		fprintf(out, "perdure: %u finding%s suppressed\n", suppressed,
 			suppressed == 1 ? " is" : "s are");

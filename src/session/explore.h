@@ -53,6 +53,7 @@ struct explore_source {
 struct explore_kept {
 	bool used;
 	bool whole;      /* the path has come to its end */
+	bool ran;        /* it was run once more, to see whether its findings are there */
 	uint32_t path;   /* whose it is */
 	uint32_t events; /* a state: so many decisions are taken already */
 	uint32_t sources, inputs;

@@ -47,6 +47,7 @@ struct raw_finding {
 	uint32_t witness;               /* index + 1 of the command's table, or 0 */
 	uint32_t input;                 /* explore: index + 1 of the input that shows it, or 0 */
 	uint32_t paths;                 /* … which had so many before it */
+	uint32_t confirmed;             /* … and it was seen again when that was run once more */
 	uint32_t folded; /* other stacks were counted here because the table was full */
 };
 
@@ -61,7 +62,7 @@ struct raw_table {
 
 /* Is told of each new entry, if there is anybody; the table is locked. */
 typedef void raw_new_function(struct raw_finding *finding);
-extern raw_new_function *raw_on_new;
+extern raw_new_function *raw_on_new, *raw_on_known; /* or each that is known */
 
 /*
  * Counts an occurrence. `finding->count` is ignored; event 0 stands for an event of its own. The

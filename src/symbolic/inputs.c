@@ -63,7 +63,8 @@ static void fill(const struct explore_source *from, uint32_t offset, uint8_t *by
 		uint32_t number = from->first + offset + i;
 
 		bytes[i] = expression_model[number];
-		memory_store(bytes + i, 1, expression_input(number));
+		if (symbolic_on)
+			memory_store(bytes + i, 1, expression_input(number));
 	}
 }
 
@@ -388,7 +389,7 @@ void __perdure_symbolic(void *p, size_t n, const char *name)
 {
 	const struct explore_source *from;
 
-	if (!symbolic_on) {
+	if (!symbolic_on && !runtime_explores) {
 		replay(p, n);
 		return;
 	}

@@ -32,6 +32,7 @@ static uint32_t decisions;         /* that this path has taken */
 static uint32_t replayed;          /* so many are known */
 static uint32_t own_input;         /* index + 1 of what was kept of this path */
 static bool over;
+static bool confirms; /* an input that is known, with numbers as they are */
 
 static struct explore *shared(void)
 {
@@ -104,6 +105,12 @@ static uint64_t rank(const struct explore_state *state)
 	}
 }
 
+/* One that must be run again from the beginning has to be better than one that only waits. */
+static uint64_t worth(const struct explore_state *state)
+{
+	return state->status == EXPLORE_AS_INPUT ? rank(state) / 2 : rank(state);
+}
+
 static struct explore_state *best(bool inputs_too)
 {
 	struct explore *explore = shared();
@@ -115,7 +122,7 @@ static struct explore_state *best(bool inputs_too)
 		if (state->status != EXPLORE_WAITING &&
 		    !(inputs_too && state->status == EXPLORE_AS_INPUT))
 			continue;
-		if (!found || rank(state) > rank(found))
+		if (!found || worth(state) > worth(found))
 			found = state;
 	}
 	return found;
@@ -241,6 +248,18 @@ static void on_new_finding(struct raw_finding *finding)
 		keep_own(false);
 	finding->input = own_input;
 	finding->paths = (uint32_t)shared()->counts.paths;
+}
+
+/* It is there again, by whatever way it came to the second place that it is about. */
+static void on_confirmed(struct raw_finding *finding)
+{
+	struct raw_table *raw = &runtime_session->raw;
+
+	if (!finding->input)
+		finding->input = self->kept + 1;
+	for (uint32_t i = 1; i <= raw->entries; i++)
+		if (raw->entry[i].kind == finding->kind && raw->entry[i].stack == finding->stack)
+			raw->entry[i].confirmed = 1;
 }
 
 /* What another process would do that takes the other way is kept as an input. */
@@ -514,6 +533,8 @@ void states_end(void)
 		session_judge_rest(runtime_session);
 		thread_leave();
 	}
+	if (confirms)
+		return;
 	if (own_input)
 		keep_own(true);
 	symbolic_count(&explore->counts.paths);
@@ -537,6 +558,10 @@ void states_crashed(uint32_t signal, uint32_t stack)
 	if (!self || over)
 		return;
 	explore = shared();
+	if (confirms) {
+		states_end();
+		return;
+	}
 	keep_own(false);
 	locked = lock();
 	for (i = 0; i < explore->crashes; i++)
@@ -578,16 +603,19 @@ static void start_path(struct explore_state *state, int *argc, char ***argv)
 	}
 	become(state);
 	each_descriptor(note_inherited, NULL);
-	symbolic_on = true;
+	symbolic_on = !confirms;
 	solver_start();
-	raw_on_new = on_new_finding;
+	if (confirms)
+		raw_on_known = raw_on_new = on_confirmed;
+	else
+		raw_on_new = on_new_finding;
 	execution_join(0);
 	execution_use_heap();
 	if (thread_enter()) /* registers it once for all that will be forked */
 		thread_leave();
 	replayed = kept ? kept->events : 0;
 	inputs_start(argc, argv, kept);
-	if (state->kept)
+	if (state->kept && !confirms)
 		free_kept(state->kept);
 }
 
@@ -707,6 +735,55 @@ static bool schedule(int *argc, char ***argv)
 	return false;
 }
 
+/* The time is over: nobody goes on, but the root. */
+static void end_all(void)
+{
+	struct explore *explore = shared();
+
+	for (uint32_t i = 0; i < explore->states_used; i++)
+		if (explore->state[i].status && explore->state[i].pid)
+			syscall(SYS_kill, explore->state[i].pid, SIGKILL);
+}
+
+/*
+ * Each input that has led to a finding is run once more, with numbers and without expressions: what
+ * is not found again is in doubt. True in the process that does so.
+ */
+static bool confirm_all(int *argc, char ***argv)
+{
+	struct explore *explore = shared();
+	struct raw_table *raw = &runtime_session->raw;
+	uint32_t entries = raw->entries;
+
+	for (uint32_t i = 1; i <= entries; i++) {
+		uint32_t input = raw->entry[i].input;
+		struct explore_state *state;
+		int status;
+		pid_t pid;
+
+		if (!input || explore->input[input - 1].ran)
+			continue;
+		state = new_state();
+		if (!state)
+			break;
+		state->kept = input - 1;
+		state->status = EXPLORE_RUNNING;
+		pid = fork_path();
+		if (pid == 0) {
+			confirms = true;
+			start_path(state, argc, argv);
+			return true;
+		}
+		state->pid = pid;
+		while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+			watch();
+		explore->input[input - 1].ran =
+			pid > 0 && !(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+		free_state(state);
+	}
+	return false;
+}
+
 void states_start(int *argc, char ***argv)
 {
 	enum { TICK_US = 100000 };
@@ -744,7 +821,11 @@ void states_start(int *argc, char ***argv)
 			note_end(pid, status);
 		else if (errno != EINTR)
 			break;
+		if (explore->stopped)
+			end_all();
 		watch();
 	}
+	if (confirm_all(argc, argv))
+		return;
 	syscall(SYS_exit_group, 0);
 }
