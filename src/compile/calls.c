@@ -64,8 +64,6 @@ static const struct known_call known[] = {
 	{ "calloc", NULL, NULL, "__perdure_sym_made", 0, 0, -1, false },
 	{ "malloc", NULL, NULL, "__perdure_sym_made", 0, 0, -1, false },
 	{ "aligned_alloc", NULL, NULL, "__perdure_sym_made", 0, 0, -1, false },
-	{ "_Znwm", NULL, NULL, "__perdure_sym_made", 0, 0, -1, false },
-	{ "_Znam", NULL, NULL, "__perdure_sym_made", 0, 0, -1, false },
 
 	SHOWS(printf),
 	SHOWS(fprintf),
@@ -103,8 +101,18 @@ static const struct known_call known[] = {
 	SHOWS(__errno_location),
 };
 
+/* C++'s new and delete have many names. */
+static const struct known_call creates = {
+	"new", NULL, NULL, "__perdure_sym_made", 0, 0, -1, false
+};
+static const struct known_call deletes = DECIDES(delete);
+
 const struct known_call *calls_find(const char *name)
 {
+	if (strncmp(name, "_Znw", 4) == 0 || strncmp(name, "_Zna", 4) == 0)
+		return &creates;
+	if (strncmp(name, "_Zdl", 4) == 0 || strncmp(name, "_Zda", 4) == 0)
+		return &deletes;
 	for (unsigned i = 0; i < sizeof(known) / sizeof(*known); i++)
 		if (strcmp(known[i].name, name) == 0)
 			return &known[i];
@@ -140,7 +148,7 @@ LLVMValueRef calls_replace(struct instrumenter *in, LLVMValueRef call,
 
 	if (!function)
 		function = LLVMAddFunction(in->module, special->instead, type);
-	/* Of a call the callee is the last operand, of an invoke there are two blocks behind it. */
+	/* Also of one that may throw. */
 	LLVMSetOperand(call, (unsigned)last, function);
 	return function;
 }

@@ -242,7 +242,7 @@ static void instrument_plain_call(struct instrumenter *in, struct values *values
 			values_settle(in, values, call, last);
 		callee = LLVMGetCalledValue(call);
 	}
-	if (special && special->instead && LLVMIsACallInst(call)) {
+	if (special && special->instead && !LLVMIsACallBrInst(call)) {
 		callee = calls_replace(in, call, special);
 		own = true;
 	} else if (special) {
