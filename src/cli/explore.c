@@ -47,7 +47,6 @@ static bool set_up(struct session *session, const struct options *options)
 }
 
 struct review {
-	const struct options *options;
 	char **words;
 	bool failed;
 };
@@ -56,11 +55,10 @@ struct review {
 static void review(struct result *result, void *context)
 {
 	struct review *r = context;
-	const char *directory = r->options->inputs ? r->options->inputs : "perdure-inputs";
+	const char *directory = result->inputs;
 	char **common = explore_common_words(r->words), path[PATH_MAX];
-	bool keeps = strcmp(directory, "none") != 0;
 
-	for (size_t i = 0; keeps && i < result->findings && !r->failed; i++) {
+	for (size_t i = 0; directory && i < result->findings && !r->failed; i++) {
 		const struct finding *f = &result->finding[i];
 
 		if (!f->input || !finding_counts(f))
@@ -116,7 +114,11 @@ int command_explore(char **words)
 	result.session = session;
 	session->explore->pm_reached = (uint32_t)steer_reached(&steer, session);
 	result.seconds = target_now() - started;
-	reviewer = (struct review){ .options = &options, .words = words };
+	if (!options.inputs)
+		result.inputs = INPUTS_DIRECTORY;
+	else if (strcmp(options.inputs, "none") != 0)
+		result.inputs = options.inputs;
+	reviewer = (struct review){ .words = words };
 	result.review = review;
 	result.review_context = &reviewer;
 	status = analysis_finish(&options, session, fd, &result, end.budget, getpid());

@@ -12,6 +12,7 @@
 
 #include "cli/commands.h"
 #include "cli/options.h"
+#include "report/inputs.h"
 
 enum { FILES = 64 };
 
@@ -188,7 +189,7 @@ static void print_replay_help(void)
 
 int command_replay(char **words)
 {
-	const char *directory = "perdure-inputs", *id = NULL;
+	const char *directory = INPUTS_DIRECTORY, *id = NULL;
 	struct replay replay = { 0 };
 	char path[PATH_MAX], result[64];
 	json_error_t error;

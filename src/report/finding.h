@@ -122,6 +122,7 @@ struct result {
 	/* Looks at the findings before they are written; or null. */
 	void (*review)(struct result *result, void *context);
 	void *review_context;
+	const char *inputs; /* where inputs are kept, or null */
 };
 
 /* Reads the session into result->finding, …->limits and the counters. */

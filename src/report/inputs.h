@@ -8,6 +8,9 @@
 
 #include "report/finding.h"
 
+/* Where inputs are kept, if nobody says anything else. */
+#define INPUTS_DIRECTORY "perdure-inputs"
+
 /* One line: argument 1 "ab", standard input "\x00…" */
 void inputs_print(FILE *out, const struct explore_kept *input);
 json_t *inputs_json(const struct explore_kept *input);

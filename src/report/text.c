@@ -252,7 +252,12 @@ static void print_block(FILE *out, const struct result *result, size_t first,
 	if (f->input) {
 		fprintf(out, "  input: ");
 		inputs_print(out, f->input);
-		fprintf(out, "\n  again: perdure replay %s\n", f->id);
+		fprintf(out, "\n");
+		if (result->inputs)
+			fprintf(out, "  again: perdure replay%s%s %s\n",
+				strcmp(result->inputs, INPUTS_DIRECTORY) ? " --inputs " : "",
+				strcmp(result->inputs, INPUTS_DIRECTORY) ? result->inputs : "",
+				f->id);
 	}
 	print_relatives(out, result, first);
 	fputc('\n', out);
