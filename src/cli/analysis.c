@@ -69,6 +69,7 @@ int analysis_prepare(struct options *options, int *fd, struct session **result)
 	if (status)
 		return status;
 	checkers_start(session);
+	session->explores = options->explores;
 	if (!listener_start(session, options->trace, options->plugins))
 		return EXIT_CANNOT_WORK;
 	*result = session;

@@ -10,7 +10,6 @@
 
 #include "cli/analysis.h"
 #include "cli/commands.h"
-#include "cli/options_explore.h"
 #include "drive/explore.h"
 #include "drive/listener.h"
 #include "drive/steer.h"
@@ -47,7 +46,7 @@ static bool set_up(struct session *session, const struct options *options)
 }
 
 struct review {
-	char **words;
+	const struct options *options;
 	bool failed;
 };
 
@@ -56,7 +55,7 @@ static void review(struct result *result, void *context)
 {
 	struct review *r = context;
 	const char *directory = result->inputs;
-	char **common = explore_common_words(r->words), path[PATH_MAX];
+	char path[PATH_MAX];
 
 	for (size_t i = 0; directory && i < result->findings && !r->failed; i++) {
 		const struct finding *f = &result->finding[i];
@@ -65,13 +64,12 @@ static void review(struct result *result, void *context)
 			continue;
 		snprintf(path, sizeof(path), "%s/%s.json", directory, f->id);
 		if ((mkdir(directory, 0777) < 0 && errno != EEXIST) ||
-		    !inputs_save(f, result, path, common)) {
+		    !inputs_save(f, result, path, r->options->again)) {
 			fprintf(stderr, "perdure: cannot keep inputs in %s: %s\n", directory,
 				strerror(errno));
 			r->failed = true;
 		}
 	}
-	free(common);
 }
 
 int command_explore(char **words)
@@ -118,7 +116,7 @@ int command_explore(char **words)
 		result.inputs = INPUTS_DIRECTORY;
 	else if (strcmp(options.inputs, "none") != 0)
 		result.inputs = options.inputs;
-	reviewer = (struct review){ .words = words };
+	reviewer = (struct review){ .options = &options };
 	result.review = review;
 	result.review_context = &reviewer;
 	status = analysis_finish(&options, session, fd, &result, end.budget, getpid());

@@ -515,7 +515,8 @@ enum {
 	CRASH = OPTIONS_CHECK | OPTIONS_MODEL,
 	THREADS = OPTIONS_THREADS,
 	EXPLORE = OPTIONS_EXPLORE,
-	ALL = OPTIONS_RUN | CRASH | THREADS | EXPLORE
+	ALL = OPTIONS_RUN | CRASH | THREADS | EXPLORE,
+	SAME = ALL | OPTIONS_AGAIN,
 };
 
 static const struct option {
@@ -528,27 +529,27 @@ static const struct option {
 	{ "--pm", "GLOB", set_pm,
 	  "files that are persistent memory, by the path given to open or the absolute one; may be "
 	  "repeated (DAX files and what libpmem maps are PM anyway)",
-	  ALL },
-	{ "--pm-heap", NULL, set_pm_heap, "the program's heap is persistent memory", ALL },
-	{ "--model", "M", set_model, "px86 (default) or eadr: caches are persistent", ALL },
-	{ "--enable", "KIND", set_enable, "also report this kind of finding, or all", ALL },
-	{ "--disable", "KIND", set_disable, "do not report this kind of finding, or all", ALL },
+	  SAME },
+	{ "--pm-heap", NULL, set_pm_heap, "the program's heap is persistent memory", SAME },
+	{ "--model", "M", set_model, "px86 (default) or eadr: caches are persistent", SAME },
+	{ "--enable", "KIND", set_enable, "also report this kind of finding, or all", SAME },
+	{ "--disable", "KIND", set_disable, "do not report this kind of finding, or all", SAME },
 	{ "--lib-model", "FILE", set_lib_model,
-	  "what the functions of a library do (docs/models.md); may be repeated", ALL },
+	  "what the functions of a library do (docs/models.md); may be repeated", SAME },
 	{ "--trust-lib", "GLOB", set_trust_lib,
 	  "do not judge what libraries of this name do; none: also judge how fast prebuilt PMDK is",
-	  ALL },
+	  SAME },
 	{ "--patch", "GLOB", set_patch,
 	  "in a program that was not built with perdure-cc: follow libraries of this name as well",
-	  ALL },
+	  SAME },
 	{ "--no-patch", "GLOB", set_no_patch,
-	  "the same: do not follow libraries of this name (docs/binary.md)", ALL },
+	  "the same: do not follow libraries of this name (docs/binary.md)", SAME },
 	{ "--pm-at", "ADDRESS", set_pm_at,
-	  "the same: where it maps PM with MAP_FIXED, if that is not found out in time", ALL },
+	  "the same: where it maps PM with MAP_FIXED, if that is not found out in time", SAME },
 	{ "--tx-only", "STRUCT", set_tx_only,
-	  "a structure that may only be changed in a transaction that has logged it", ALL },
+	  "a structure that may only be changed in a transaction that has logged it", SAME },
 	{ "--plugin", "SO", set_plugin, "a checker of your own (docs/plugins.md); may be repeated",
-	  ALL },
+	  SAME },
 	{ "--suppress", "FILE", set_suppress,
 	  "leave out the findings that this file describes; may be repeated", ALL },
 	{ "--gen-suppressions", "[=FILE]", set_gen_suppressions,
@@ -714,6 +715,7 @@ static int unknown_option(const char *word)
 static int parse_option(struct options *options, char **words, int *at, unsigned command)
 {
 	char *word = words[*at], *equals = strchr(word, '=');
+	int first = *at;
 	const char *value = NULL, *wrong;
 	size_t length = equals ? (size_t)(equals - word) : strlen(word);
 
@@ -740,6 +742,9 @@ static int parse_option(struct options *options, char **words, int *at, unsigned
 			return 2;
 		}
 		wrong = table[i].set(options, value);
+		for (; table[i].commands & OPTIONS_AGAIN && first <= *at; first++)
+			if (options->agains < OPTIONS_FILES)
+				options->again[options->agains++] = words[first];
 		if (wrong)
 			fprintf(stderr, "perdure: %s %s: %s\n", table[i].name, value, wrong);
 		return wrong ? 2 : 0;
@@ -764,6 +769,7 @@ int options_parse(struct options *options, char **words, unsigned command)
 			return 2;
 	}
 	options->command = words + at;
+	options->explores = command & OPTIONS_EXPLORE;
 	if (options->session.model == LINES_EADR)
 		for (int kind = 0; kind < KIND_COUNT; kind++)
 			if (!kind_info(kind)->in_eadr)

@@ -19,6 +19,7 @@ enum options_command {
 	OPTIONS_MODEL = 8,
 	OPTIONS_THREADS = 16,
 	OPTIONS_EXPLORE = 32,
+	OPTIONS_AGAIN = 64, /* a run that shows the same needs it as well */
 };
 
 struct options {
@@ -63,6 +64,9 @@ struct options {
 	const char *dump_regions; /* a file, "-" for standard output; null: none */
 
 	/* explore */
+	bool explores;
+	char *again[OPTIONS_FILES + 1]; /* words for a run that shows the same */
+	unsigned agains;
 	struct explore_settings explore;
 	const char *inputs; /* directory; null: the default, "none": none */
 };

@@ -111,40 +111,6 @@ const char *explore_set_inputs(struct options *options, const char *value)
 	return NULL;
 }
 
-char **explore_common_words(char **words)
-{
-	static const struct {
-		const char *name;
-		bool value;
-	} common[] = {
-		{ "--pm", true },        { "--pm-heap", false }, { "--model", true },
-		{ "--enable", true },    { "--disable", true },  { "--lib-model", true },
-		{ "--trust-lib", true }, { "--tx-only", true },  { "--plugin", true },
-		{ "--patch", true },     { "--no-patch", true }, { "--pm-at", true },
-	};
-	size_t count = 0, kept = 0;
-	char **result;
-
-	while (words[count])
-		count++;
-	result = calloc(count + 1, sizeof(*result));
-	if (!result)
-		abort();
-	for (; *words && **words == '-' && strcmp(*words, "--") != 0; words++) {
-		size_t length = strcspn(*words, "=");
-
-		for (unsigned i = 0; i < sizeof(common) / sizeof(*common); i++) {
-			if (strlen(common[i].name) != length ||
-			    strncmp(common[i].name, *words, length) != 0)
-				continue;
-			result[kept++] = *words;
-			if (common[i].value && !(*words)[length] && words[1])
-				result[kept++] = *++words;
-		}
-	}
-	return result;
-}
-
 const char *explore_set_shows(struct options *options, const char *value)
 {
 	(void)value;

@@ -13,8 +13,6 @@ const char *explore_set_search(struct options *options, const char *value);
 const char *explore_set_states(struct options *options, const char *value);
 const char *explore_set_solver_time(struct options *options, const char *value);
 const char *explore_set_inputs(struct options *options, const char *value);
-/* The words, up to the program, that a `perdure run` of it needs as well. Allocated. */
-char **explore_common_words(char **words);
 const char *explore_set_shows(struct options *options, const char *value);
 
 #endif

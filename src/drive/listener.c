@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "drive/plugins.h"
@@ -36,22 +37,117 @@ static void prepare_signals(void)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
+static void hear(struct session *session, FILE *trace, bool plugins,
+		 const struct perdure_event *event)
+{
+	if (trace)
+		trace_print(trace, event, session);
+	if (plugins)
+		plugins_event(event);
+}
+
+/* ---- paths of an exploration: for each, plug-ins start anew, in a process of their own ---- */
+
+static struct session *explored;
+static const struct perdure_event *path_begin;
+
+static void note_input(struct raw_finding *finding)
+{
+	struct raw_table *raw = &explored->raw;
+
+	if (!finding->input)
+		finding->input = (uint32_t)path_begin->address;
+	for (uint32_t i = 1; path_begin->detail && i <= raw->entries; i++)
+		if (raw->entry[i].kind == finding->kind && raw->entry[i].stack == finding->stack)
+			raw->entry[i].confirmed = 1;
+}
+
+static void hear_path(struct session *session, FILE *trace, bool plugins)
+{
+	struct perdure_event event;
+
+	raw_on_new = note_input;
+	if (path_begin->detail)
+		raw_on_known = note_input;
+	if (plugins && !plugins_start(session))
+		_exit(1);
+	while (stream_read(&session->stream, &event) && event.kind != STREAM_PATH_ENDS)
+		hear(session, trace, plugins, &event);
+	if (plugins)
+		plugins_finish();
+	if (trace)
+		fflush(trace);
+	_exit(0);
+}
+
+static bool is_needed(const struct session *session, uint32_t input)
+{
+	for (uint32_t i = 1; i <= session->raw.entries; i++)
+		if (session->raw.entry[i].input == input)
+			return true;
+	return false;
+}
+
+/* A plug-in that dies does so for one path. */
+static void listen_to_paths(struct session *session, FILE *trace, bool plugins)
+{
+	struct perdure_event event, rest;
+
+	explored = session;
+	while (stream_read(&session->stream, &event)) {
+		uint64_t begin = session->stream.read;
+		int status = 0;
+		pid_t child;
+
+		if (event.kind != STREAM_PATH_BEGINS)
+			continue;
+		path_begin = &event;
+		child = fork();
+		if (child == 0)
+			hear_path(session, trace, plugins);
+		while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+			;
+		if (child < 0 || status) {
+			const char *name = plugins_at_work(session);
+			char limit[SESSION_PATH];
+
+			snprintf(limit, sizeof(limit), "the plug-in %.64s ended early on some path",
+				 name ? name : "(unknown)");
+			session_limit(session, getpid(), limit);
+			while (session->stream.read >= begin &&
+			       stream_read(&session->stream, &rest) &&
+			       rest.kind != STREAM_PATH_ENDS)
+				;
+		}
+		if (event.address && !event.detail &&
+		    !is_needed(session, (uint32_t)event.address)) {
+			session->explore->input[event.address - 1].used = false;
+			if (event.address - 1 < session->explore->kept_from)
+				session->explore->kept_from = (uint32_t)event.address - 1;
+		}
+	}
+}
+
 static void listen_to_all(struct session *session, FILE *trace, bool plugins)
 {
 	struct perdure_event event;
 
+	/* Which of both it is was decided before anything is told. */
+	while (!session->stream.on)
+		usleep(1000);
+	if (session->explores) {
+		listen_to_paths(session, trace, plugins);
+		say(trace && (ferror(trace) | (fflush(trace) == EOF)) ? TRACE_FAILED : HEARD_ALL);
+		return;
+	}
 	if (plugins && !plugins_start(session)) {
 		session->stream.on = 0;
 		session->listening &= ~SESSION_STREAMS;
 		say(NO_MEMORY);
 		return;
 	}
-	while (stream_read(&session->stream, &event)) {
-		if (trace)
-			trace_print(trace, &event, session);
-		if (plugins)
-			plugins_event(&event);
-	}
+	while (stream_read(&session->stream, &event))
+		hear(session, trace, plugins, &event);
 	if (plugins)
 		plugins_finish();
 	say(trace && (ferror(trace) | (fflush(trace) == EOF)) ? TRACE_FAILED : HEARD_ALL);

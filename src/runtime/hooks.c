@@ -18,6 +18,11 @@ static bool process_is_gone(int32_t pid)
 	return syscall(SYS_kill, pid, 0) < 0;
 }
 
+void tell_now(struct perdure_event *event)
+{
+	stream_write(&runtime_session->stream, event, process_is_gone);
+}
+
 void tell_event(const struct session_thread *thread, enum perdure_event_kind kind, uint32_t detail,
 		const void *p, uint64_t size, uint32_t stack, const char *place)
 {
@@ -33,8 +38,10 @@ void tell_event(const struct session_thread *thread, enum perdure_event_kind kin
 
 	if (runtime_logs)
 		log_told(&event);
-	if (runtime_session->stream.on)
-		stream_write(&runtime_session->stream, &event, process_is_gone);
+	if (runtime_session->stream.on && runtime_explores)
+		telling_note(&event); /* paths speak one after the other */
+	else if (runtime_session->stream.on)
+		tell_now(&event);
 }
 
 /* Instrumented code never runs inside a hook, except in a signal handler that interrupted one. */

@@ -32,6 +32,8 @@ HIDDEN uint64_t client_request(uint64_t standard, const volatile uint64_t *argum
 HIDDEN void hook_unknown(const char *text, const void *p, const struct frame *frame);
 
 /* Tells the stream, if somebody listens. `place` as in event.h, or null. */
+/* To those who listen, at once. */
+HIDDEN void tell_now(struct perdure_event *event);
 HIDDEN void tell_event(const struct session_thread *thread, enum perdure_event_kind kind,
 		       uint32_t detail, const void *p, uint64_t size, uint32_t stack,
 		       const char *place);

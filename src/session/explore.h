@@ -163,7 +163,8 @@ struct explore {
 	bool on;
 	struct explore_settings settings;
 	uint32_t lock;
-	int32_t root; /* the process that all paths come from */
+	uint32_t telling; /* lock: a path tells what it has done */
+	int32_t root;     /* the process that all paths come from */
 	uint32_t next_path;
 	uint64_t clock;
 	uint32_t stopped; /* no more states: the time is over */

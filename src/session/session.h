@@ -169,6 +169,7 @@ struct session {
 	struct executions executions;
 	struct session_races races;
 	struct explore *explore; /* null: this is something else */
+	bool explores;           /* it will be something of that kind */
 
 	/* What each path of `explore` has for itself, with whole pages. */
 	_Alignas(4096) struct lines lines;

@@ -28,6 +28,9 @@ struct stream {
 	struct stream_slot *slot;
 };
 
+/* Between the events of two paths of an exploration; never shown to anybody. */
+enum stream_mark { STREAM_PATH_BEGINS = 1 << 16, STREAM_PATH_ENDS };
+
 /* Tells an event; event->number is filled in. `is_gone` asks whether a process has ended. */
 void stream_write(struct stream *stream, struct perdure_event *event, bool (*is_gone)(int32_t pid));
 

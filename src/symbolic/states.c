@@ -533,10 +533,13 @@ void states_end(void)
 		session_judge_rest(runtime_session);
 		thread_leave();
 	}
-	if (confirms)
+	if (confirms) {
+		telling_end(self->kept + 1, true);
 		return;
-	if (own_input)
+	}
+	if (own_input || runtime_session->stream.on)
 		keep_own(true);
+	telling_end(own_input, false);
 	symbolic_count(&explore->counts.paths);
 	hand_on();
 }

@@ -9,6 +9,7 @@
  *   hooks.c       what compiled code calls
  *   strings.c     functions of libc that keep symbolic data
  *   inputs.c      where symbolic bytes come from
+ *   telling.c     what a path has done, for plug-ins
  *   states.c      forking at branches, and which state goes on
  */
 #ifndef SYMBOLIC_SYMBOLIC_H
@@ -72,6 +73,12 @@ HIDDEN uint32_t inputs_used(void);
 HIDDEN void inputs_keep(struct explore_kept *kept);
 /* Some of a file was mapped: if that is symbolic, so is the memory. */
 HIDDEN void inputs_mapped(int fd, void *start, uint64_t offset, uint64_t size);
+
+/* ---- telling.c ---- */
+
+HIDDEN void telling_note(const struct perdure_event *event);
+/* The path is over; its input was kept as this, index + 1. */
+HIDDEN void telling_end(uint32_t input, bool confirms);
 
 /* ---- states.c ---- */
 

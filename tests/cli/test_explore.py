@@ -201,6 +201,84 @@ class Explore(TestCase):
         self.explore("--sym-stdin", "3", "--max-time", "60", "./program", "pool", status=1)
         self.assertEqual(self.found(), {("missing-flush", 15)})
 
+    def test_plugins_hear_one_path_after_the_other(self):
+        """After the paper's Listing 4: the header becomes valid before what it is about."""
+        self.write("order.c", r"""
+            #include <perdure/oracle.h>
+            static unsigned stores; /* of this path alone */
+            static void event(void *self, const struct perdure_host *host, const struct perdure_event *event)
+            {
+                (void)self;
+                if (event->kind != PERDURE_EVENT_STORE)
+                    return;
+                stores++;
+                if (event->address % 4096 == 0 && host->persistence(host, event->address + 64, 8) != PERDURE_PERSISTENT)
+                    host->report(host, &(struct perdure_report){ .message = "header before pool",
+                                 .address = event->address, .size = event->size, .stack = event->stack });
+                if (stores > 2)
+                    host->report(host, &(struct perdure_report){ .message = "paths are mixed up",
+                                 .address = event->address, .size = event->size, .stack = event->stack });
+            }
+            const struct perdure_oracle perdure_oracle = {
+                .abi = PERDURE_ORACLE_ABI, .name = "order", .event = event };""")
+        self.write("create.c", r"""
+            #include "pm.h"
+            int main(int argc, char **argv)
+            {
+                long *header = pm_map(argv), *pool = header + 8;
+                unsigned char in[3];
+                if (read(0, in, 3) != 3)
+                    return 1;
+                *pool = in[0];
+                if (in[0] + in[1] != 77 || in[2] > 3)
+                    PERSIST(pool);
+                *header = 1; /* wrong */
+                PERSIST(header);
+                if (in[0] + in[1] == 77)
+                    CLWB(pool);
+                SFENCE();
+                return argc == 9;
+            }""")
+        subprocess.run(["gcc", "-shared", "-fPIC", "-I", PROGRAMS.parent.parent / "include", "order.c", "-o", "order.so"],
+                       cwd=self.directory, check=True)
+        self.build("create.c", "create", "-O1")
+        self.explore("--plugin", "./order.so", "--disable", "redundant-flush", "--disable", "redundant-fence",
+                     "--sym-stdin", "3", "./create", "pool", status=1)
+        findings = self.load()["findings"]
+        self.assertEqual([(f["message"], f["sites"][0]["line"], f["confirmed"]) for f in findings],
+                         [("header before pool", 12, True)])
+        value = bytes.fromhex(findings[0]["input"][0]["hex"])
+        self.assertEqual((value[0] + value[1], value[2] <= 3), (77, True))
+        self.run_tool("replay", findings[0]["id"], status=1)
+
+    def test_transactions(self):
+        self.write("tx.c", r"""
+            #include <libpmemobj.h>
+            #include <unistd.h>
+            struct root { long a[8], b[8]; };
+            int main(int argc, char **argv)
+            {
+                PMEMobjpool *pool = pmemobj_create(argv[1], "x", PMEMOBJ_MIN_POOL, 0600);
+                unsigned char in[2];
+                struct root *root;
+                if (!pool || read(0, in, 2) != 2)
+                    return 1;
+                root = pmemobj_direct(pmemobj_root(pool, sizeof(*root)));
+                TX_BEGIN(pool) {
+                    pmemobj_tx_add_range_direct(root->a, sizeof(root->a));
+                    root->a[in[0] & 7] = 1;
+                    if ((in[0] ^ in[1]) == 0x5a)
+                        pmemobj_tx_add_range_direct(&root->a[in[0] & 7], 8); /* twice */
+                    if (in[1] == 200)
+                        root->b[1] = 2; /* not logged */
+                } TX_END
+                pmemobj_close(pool);
+                return argc == 9;
+            }""")
+        self.build("tx.c", "tx", "-O1", "-lpmemobj")
+        self.explore("--disable", "redundant-flush", "--sym-stdin", "2", "--max-time", "60", "./tx", "pool", status=1)
+        self.assertEqual(self.found(), {("duplicate-tx-add", 17), ("store-outside-tx", 19)})
+
     def test_crashing_paths(self):
         self.write("crash.c", r"""
             #include <stdlib.h>
