@@ -24,6 +24,8 @@ enum {
 	EXPLORE_KNOWN = 1 << 15, /* answers */
 	EXPLORE_ANSWER = 64,     /* bytes of one */
 	EXPLORE_CRASHES = 64,
+	EXPLORE_CORES = 256,
+	EXPLORE_CORE = 8, /* conditions of one */
 };
 
 enum explore_search {
@@ -115,6 +117,8 @@ struct explore_desk {
 	uint32_t milliseconds;
 	uint32_t nodes, conditions;
 	uint32_t answer, values;
+	uint32_t cores; /* EXPLORE_UNSAT: so many of the conditions are to blame; 0: not known */
+	uint32_t core[EXPLORE_CORE];
 	struct explore_node node[EXPLORE_NODES]; /* number 0 is none; operands come first */
 	uint32_t condition[EXPLORE_CONDITIONS];
 	uint16_t input[EXPLORE_INPUTS];
@@ -128,6 +132,13 @@ struct explore_known {
 	uint8_t count;
 	uint16_t input[EXPLORE_ANSWER];
 	uint8_t value[EXPLORE_ANSWER];
+};
+
+/* Conditions, by their hashes, that cannot all be true. */
+struct explore_core {
+	uint64_t bits; /* of the hashes: most that do not fit are seen at once */
+	uint32_t count;
+	uint64_t hash[EXPLORE_CORE];
 };
 
 /* From the static analysis: what lies behind a branch. */
@@ -183,6 +194,8 @@ struct explore {
 	uint32_t image;                 /* as stacks have it */
 	struct explore_weight *weight;  /* hash table */
 	struct explore_state state[EXPLORE_STATES];
+	uint32_t cores;
+	struct explore_core core[EXPLORE_CORES];
 	struct explore_known *answer;
 	struct explore_kept *input;
 	struct explore_desk *desk;

@@ -7,13 +7,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { ROOM = 1 << 24, SLOTS = 1 << 13, DEPTH = 1 << 20 };
+enum { ROOM = 1 << 24, SLOTS = 1 << 10, DEPTH = 1 << 20 };
 
 struct expression *expressions;
 uint32_t expression_count;
 uint8_t expression_model[EXPRESSION_INPUTS];
 
 static uint32_t *slots; /* heads of chains, by hash */
+static uint32_t slot_count;
 static uint32_t model_now = 1;
 
 static void *reserve(size_t size)
@@ -28,7 +29,8 @@ bool expression_start(void)
 {
 	if (expressions)
 		return true;
-	slots = reserve(SLOTS * sizeof(*slots));
+	slot_count = SLOTS;
+	slots = reserve(slot_count * sizeof(*slots));
 	expressions = reserve((size_t)ROOM * sizeof(*expressions));
 	expression_count = 1; /* 0 is no expression */
 	return slots && expressions;
@@ -52,6 +54,23 @@ static uint64_t hash_of(const struct expression *e)
 	return mix(hash, e->c ? expressions[e->c].hash : 0);
 }
 
+/* Small at first: each process that is forked copies what it touches. */
+static void grow(void)
+{
+	uint32_t *more = reserve(8ul * slot_count * sizeof(*more));
+
+	if (!more)
+		return;
+	slots = more; /* the old one is small, and may be another process's as well */
+	slot_count *= 8;
+	for (uint32_t e = 1; e < expression_count; e++) {
+		uint32_t *slot = &slots[expressions[e].hash % slot_count];
+
+		expressions[e].next = *slot;
+		*slot = e;
+	}
+}
+
 static uint32_t together(uint32_t a, uint32_t b)
 {
 	return !a || a == b ? b : !b ? a : EXPRESSION_MANY;
@@ -62,7 +81,9 @@ static uint32_t add(struct expression e)
 	uint32_t *slot, at;
 
 	e.hash = hash_of(&e);
-	slot = &slots[e.hash % SLOTS];
+	if (expression_count > 4 * slot_count)
+		grow();
+	slot = &slots[e.hash % slot_count];
 	for (at = *slot; at; at = expressions[at].next) {
 		const struct expression *other = &expressions[at];
 

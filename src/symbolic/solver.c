@@ -53,6 +53,109 @@ static void keep(uint64_t key, enum path_answer answer, const struct path_change
 	known->key = key;
 }
 
+/* ---- answers that follow from others ---- */
+
+static uint64_t bit_of(uint64_t hash)
+{
+	return 1ull << (hash >> 58);
+}
+
+static bool has(const struct path_question *question, uint64_t hash)
+{
+	for (uint32_t i = 0; i < question->count; i++)
+		if (expressions[question->condition[i]].hash == hash)
+			return true;
+	return false;
+}
+
+/* Are there some among the conditions that are known not to go together? */
+static bool contradicts(const struct path_question *question)
+{
+	const struct explore *explore = symbolic_shared();
+	uint64_t bits = 0;
+
+	for (uint32_t i = 0; i < question->count; i++)
+		bits |= bit_of(expressions[question->condition[i]].hash);
+	for (uint32_t i = 0; i < EXPLORE_CORES && i < explore->cores; i++) {
+		struct explore_core core = explore->core[i];
+		uint32_t found = 0;
+
+		if (!core.count || core.bits & ~bits)
+			continue;
+		while (found < core.count && has(question, core.hash[found]))
+			found++;
+		if (found == core.count)
+			return true;
+	}
+	return false;
+}
+
+static void keep_core(const struct explore_desk *desk, const struct path_question *question)
+{
+	struct explore *explore = symbolic_shared();
+	struct explore_core core = { .count = desk->cores };
+	uint32_t at;
+
+	if (desk->answer != EXPLORE_UNSAT || !desk->cores)
+		return;
+	for (uint32_t i = 0; i < desk->cores; i++) {
+		core.hash[i] = expressions[question->condition[desk->core[i]]].hash;
+		core.bits |= bit_of(core.hash[i]);
+	}
+	at = __atomic_fetch_add(&explore->cores, 1, __ATOMIC_RELAXED) % EXPLORE_CORES;
+	explore->core[at].count = 0; /* nobody shall see half of it */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	core.count = 0;
+	explore->core[at] = core;
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	explore->core[at].count = desk->cores;
+}
+
+/* The last models that the solver has found here: one may do again. */
+static struct path_change model[8];
+static unsigned models;
+
+static void exchange(struct path_change *change)
+{
+	for (uint32_t i = 0; i < change->count; i++) {
+		uint8_t before = expression_model[change->to[i].input];
+
+		expression_model[change->to[i].input] = change->to[i].value;
+		change->to[i].value = before;
+	}
+	expression_model_changed();
+}
+
+static bool does(const struct path_question *question, struct path_change *change)
+{
+	bool holds = true;
+
+	exchange(change);
+	for (uint32_t i = question->count; holds && i-- > 0;)
+		holds = expression_value(question->condition[i]);
+	exchange(change);
+	return holds;
+}
+
+static bool model_again(const struct path_question *question, struct path_change *change)
+{
+	enum { MODELS = sizeof(model) / sizeof(*model) };
+
+	for (unsigned i = 0; i < MODELS && i < models; i++)
+		if (does(question, &model[i])) {
+			*change = model[i];
+			return true;
+		}
+	return false;
+}
+
+static void keep_model(const struct path_change *change)
+{
+	enum { MODELS = sizeof(model) / sizeof(*model) };
+
+	model[models++ % MODELS] = *change;
+}
+
 /* ---- the desk ---- */
 
 static struct explore_desk *take_desk(void)
@@ -192,6 +295,14 @@ static enum path_answer ask(const struct path_question *question, struct path_ch
 		symbolic_count(&explore->counts.known);
 		return answer;
 	}
+	if (model_again(question, change)) {
+		symbolic_count(&explore->counts.known);
+		return PATH_YES;
+	}
+	if (contradicts(question)) {
+		symbolic_count(&explore->counts.known);
+		return PATH_NO;
+	}
 	desk = take_desk();
 	if (put_all(desk, question)) {
 		uint32_t number = desk->asked + 1;
@@ -199,8 +310,10 @@ static enum path_answer ask(const struct path_question *question, struct path_ch
 		desk->milliseconds = explore->settings.solver_ms;
 		__atomic_store_n(&desk->asked, number, __ATOMIC_RELEASE);
 		syscall(SYS_futex, &desk->asked, FUTEX_WAKE, 1, NULL, NULL, 0);
-		if (await(desk, number))
+		if (await(desk, number)) {
 			answer = read_answer(desk, change);
+			keep_core(desk, question);
+		}
 	}
 	__atomic_store_n(&desk->lock, 0, __ATOMIC_RELEASE);
 	symbolic_count(&explore->counts.queries);
@@ -208,6 +321,8 @@ static enum path_answer ask(const struct path_question *question, struct path_ch
 	if (answer == PATH_UNKNOWN)
 		symbolic_lose(SYMBOLIC_LOST_SOLVER);
 	keep(question->key, answer, change);
+	if (answer == PATH_YES)
+		keep_model(change);
 	return answer;
 }
 

@@ -320,15 +320,23 @@ static bool inherited[DESCRIPTORS]; /* not opened by the program */
 /* Calls it with each that is open. */
 static void each_descriptor(void (*function)(int fd, void *context), void *context)
 {
-	struct pollfd list[DESCRIPTORS];
+	enum { PART = 32 };
+	struct pollfd list[PART];
 	struct timespec none = { 0, 0 };
+	bool any = true;
 
-	for (int fd = 0; fd < DESCRIPTORS; fd++)
-		list[fd] = (struct pollfd){ .fd = fd };
-	syscall(SYS_ppoll, list, (long)DESCRIPTORS, &none, NULL, 0L);
-	for (int fd = 0; fd < DESCRIPTORS; fd++)
-		if (!(list[fd].revents & POLLNVAL))
-			function(fd, context);
+	/* There are none behind many that are free, most of the time. */
+	for (int first = 0; any && first < DESCRIPTORS; first += PART) {
+		for (int i = 0; i < PART; i++)
+			list[i] = (struct pollfd){ .fd = first + i };
+		syscall(SYS_ppoll, list, (long)PART, &none, NULL, 0L);
+		any = false;
+		for (int i = 0; i < PART; i++)
+			if (!(list[i].revents & POLLNVAL)) {
+				function(first + i, context);
+				any = true;
+			}
+	}
 }
 
 static bool is_shareable(int fd)

@@ -21,7 +21,7 @@
 
 #include "session/explore.h"
 
-enum { KNOWN = 1 << 16, ENOUGH = 1 << 15 };
+enum { KNOWN = 1 << 16, ENOUGH = 1 << 15, BLAMED = 256 };
 
 static struct explore_desk *desk;
 static Z3_context z3;
@@ -234,6 +234,37 @@ static void read_model(void)
 	Z3_model_dec_ref(z3, model);
 }
 
+/* Which conditions contradict each other: a later question that has them all is answered, too. */
+static void find_core(void)
+{
+	Z3_ast_vector core;
+	unsigned size;
+
+	desk->cores = 0;
+	if (desk->conditions > BLAMED)
+		return;
+	Z3_solver_push(z3, solver);
+	for (uint32_t i = 0; i < desk->conditions; i++)
+		Z3_solver_assert_and_track(
+			z3, solver, truth_of(desk->condition[i]),
+			Z3_mk_const(z3, Z3_mk_int_symbol(z3, (int)(EXPLORE_INPUTS + i)),
+				    Z3_mk_bool_sort(z3)));
+	if (Z3_solver_check(z3, solver) == Z3_L_FALSE) {
+		core = Z3_solver_get_unsat_core(z3, solver);
+		Z3_ast_vector_inc_ref(z3, core);
+		size = Z3_ast_vector_size(z3, core);
+		for (unsigned i = 0; size <= EXPLORE_CORE && i < size; i++) {
+			Z3_ast name = Z3_ast_vector_get(z3, core, i);
+			Z3_func_decl declared = Z3_get_app_decl(z3, Z3_to_app(z3, name));
+			int number = Z3_get_symbol_int(z3, Z3_get_decl_name(z3, declared));
+
+			desk->core[desk->cores++] = (uint32_t)number - EXPLORE_INPUTS;
+		}
+		Z3_ast_vector_dec_ref(z3, core);
+	}
+	Z3_solver_pop(z3, solver, 1);
+}
+
 static void answer(void)
 {
 	Z3_lbool result;
@@ -262,6 +293,8 @@ static void answer(void)
 	if (result == Z3_L_TRUE)
 		read_model();
 	Z3_solver_pop(z3, solver, 1);
+	if (result == Z3_L_FALSE)
+		find_core();
 }
 
 int main(int argc, char **argv)
