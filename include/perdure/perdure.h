@@ -171,7 +171,12 @@ static inline void perdure_symbolic(void *p, size_t n, const char *name)
 		__perdure_symbolic(p, n, name);
 }
 
-static inline void perdure_assume(int cond)
+/* Any number may be a condition, not only those that fit into an int. */
+#ifdef __cplusplus
+static inline void perdure_assume(bool cond)
+#else
+static inline void perdure_assume(_Bool cond)
+#endif
 {
 	if (__perdure_assume)
 		__perdure_assume(cond);

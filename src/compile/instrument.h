@@ -32,6 +32,7 @@ struct instrumenter {
 	LLVMTypeRef void_type, pointer, i1, i8, i32, i64;
 	LLVMValueRef inline_state; /* __perdure_inline */
 	LLVMValueRef function;     /* the one being instrumented */
+	bool is_callback;          /* … may be called by code that was not built with --symbolic */
 	bool outlined;             /* it is so large that tests are not inlined */
 	uint32_t chain;            /* the first one of this function, see event.h */
 	struct link {

@@ -164,15 +164,37 @@ static void instrument_switch(struct instrumenter *in, struct values *values, LL
 		       symbolic_switch(in, shadow, value, cases, count, values->site - count));
 }
 
+static LLVMValueRef return_structure(struct instrumenter *in, struct values *values,
+				     LLVMValueRef whole)
+{
+	LLVMValueRef result = whole;
+
+	for (unsigned leaf = 0; leaf < values_leaves(LLVMTypeOf(whole)); leaf++) {
+		LLVMValueRef shadow = values_leaf(in, values, whole, leaf), part;
+
+		if (LLVMIsNull(shadow))
+			continue;
+		part = LLVMBuildExtractValue(in->builder, whole, leaf, "");
+		part = symbolic_return(in, in->function, leaf, shadow, part);
+		result = LLVMBuildInsertValue(in->builder, result, part, leaf, "");
+	}
+	return result;
+}
+
 static void instrument_return(struct instrumenter *in, struct values *values, LLVMValueRef i)
 {
 	LLVMValueRef result = LLVMGetNumOperands(i) ? LLVMGetOperand(i, 0) : NULL;
 
-	if (!result)
+	if (!result ||
+	    (LLVMIsACallInst(result) && LLVMGetTailCallKind(result) == LLVMTailCallKindMustTail))
 		return;
 	instrument_before(in, i);
-	for (unsigned leaf = 0; leaf < values_leaves(LLVMTypeOf(result)); leaf++)
-		symbolic_return(in, in->function, leaf, values_leaf(in, values, result, leaf));
+	if (values_is_scalar(LLVMTypeOf(result)))
+		LLVMSetOperand(i, 0,
+			       symbolic_return(in, in->function, 0,
+					       values_shadow(in, values, result), result));
+	else
+		LLVMSetOperand(i, 0, return_structure(in, values, result));
 }
 
 /* ---- structures in registers ---- */
@@ -263,6 +285,10 @@ static void instrument_instruction(struct instrumenter *in, struct values *value
 	case LLVMCallBr:
 		symbolic_on_call(in, values, i);
 		break;
+	case LLVMAlloca: /* a size */
+		values_resolve(in, values, i, 0, "__perdure_sym_each",
+			       values_loss(in, SYMBOLIC_LOST_SIZE));
+		break;
 	default:
 		values_fix_all(in, values, i);
 	}
@@ -332,20 +358,24 @@ static void clear_variable(struct instrumenter *in, LLVMValueRef variable)
 
 static void take_parameters(struct instrumenter *in, struct values *values, LLVMValueRef function)
 {
+	bool variable = LLVMIsFunctionVarArg(LLVMGlobalGetValueType(function));
 	LLVMValueRef shadows[SYMBOLIC_ARGUMENTS];
-	unsigned count = LLVMCountParams(function);
+	unsigned count = LLVMCountParams(function), taken = 0;
 
-	if (count > SYMBOLIC_ARGUMENTS)
-		count = SYMBOLIC_ARGUMENTS;
 	if (!count) /* not even of those that are not named */
 		return;
 	instrument_before(in, first_behind_allocas(function));
-	if (LLVMIsFunctionVarArg(LLVMGlobalGetValueType(function)))
+	if (variable)
 		values->variable = symbolic_take_variable(in, function);
-	symbolic_take(in, function, shadows, count);
-	for (unsigned i = 0; i < count; i++)
-		if (values_is_scalar(LLVMTypeOf(LLVMGetParam(function, i))))
-			values_put(values, LLVMGetParam(function, i), 0, shadows[i]);
+	symbolic_take(in, function, shadows,
+		      count < SYMBOLIC_ARGUMENTS ? count : SYMBOLIC_ARGUMENTS);
+	for (unsigned i = 0; i < count && taken < SYMBOLIC_ARGUMENTS; i++) {
+		bool scalar = values_is_scalar(LLVMTypeOf(LLVMGetParam(function, i)));
+
+		if (scalar)
+			values_put(values, LLVMGetParam(function, i), 0, shadows[taken]);
+		taken += scalar || !variable; /* as in pass_arguments */
+	}
 }
 
 /* Branches are counted in this order by the static analysis, too. */
@@ -457,14 +487,33 @@ static void forget_purity(LLVMValueRef function)
 								memory);
 }
 
+static bool *find_callbacks(LLVMModuleRef module, LLVMValueRef last)
+{
+	bool *result = NULL;
+	size_t count = 0;
+
+	for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f)) {
+		result = realloc(result, count + 1);
+		if (!result)
+			abort();
+		result[count++] = symbolic_is_callback(f);
+		if (f == last)
+			break;
+	}
+	return result;
+}
+
 void symbolic_instrument(struct instrumenter *in)
 {
 	LLVMValueRef last = LLVMGetLastFunction(in->module), *list = NULL;
 	uint64_t site = order_first_site(in->module);
-	unsigned count = 0;
+	unsigned count = 0, functions = 0;
+	bool *callbacks;
 
+	callbacks = find_callbacks(in->module, last);
 	for (LLVMValueRef f = LLVMGetFirstFunction(in->module); f; f = LLVMGetNextFunction(f)) {
 		forget_purity(f);
+		in->is_callback = callbacks[functions++];
 		if (order_is_wanted(f)) {
 			instrument_function(in, f, &site);
 			list = realloc(list, (count + 1) * sizeof(*list));
@@ -477,5 +526,6 @@ void symbolic_instrument(struct instrumenter *in)
 	}
 	if (count)
 		register_functions(in, list, count);
+	free(callbacks);
 	free(list);
 }

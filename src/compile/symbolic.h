@@ -23,7 +23,7 @@ LLVMValueRef symbolic_select(struct instrumenter *in, unsigned width, LLVMValueR
 			     LLVMValueRef condition, LLVMValueRef t, LLVMValueRef a, LLVMValueRef u,
 			     LLVMValueRef b);
 LLVMValueRef symbolic_load(struct instrumenter *in, LLVMValueRef s, LLVMValueRef pointer,
-			   LLVMValueRef used, unsigned size);
+			   unsigned size);
 /* The value that is to be stored. */
 LLVMValueRef symbolic_store(struct instrumenter *in, LLVMValueRef s, LLVMValueRef pointer,
 			    unsigned size, LLVMValueRef t, LLVMValueRef value);
@@ -43,8 +43,11 @@ void symbolic_pass(struct instrumenter *in, LLVMValueRef callee, LLVMValueRef *s
 void symbolic_take(struct instrumenter *in, LLVMValueRef function, LLVMValueRef *s, unsigned count);
 /* The same for one like printf, of all of them: an array. */
 LLVMValueRef symbolic_take_variable(struct instrumenter *in, LLVMValueRef function);
-/* One of the values that a function returns: a field of a structure, or 0. */
-void symbolic_return(struct instrumenter *in, LLVMValueRef function, unsigned leaf, LLVMValueRef s);
+/* Has anybody its address? To be asked before calls tell callees about arguments. */
+bool symbolic_is_callback(LLVMValueRef function);
+/* One of the values that a function returns: a field of a structure, or 0. What it is. */
+LLVMValueRef symbolic_return(struct instrumenter *in, LLVMValueRef function, unsigned leaf,
+			     LLVMValueRef s, LLVMValueRef value);
 LLVMValueRef symbolic_result(struct instrumenter *in, LLVMValueRef callee, unsigned leaf);
 /* A plain call of a hook that returns the number of an expression, or nothing. */
 LLVMValueRef symbolic_call(struct instrumenter *in, const char *hook, LLVMTypeRef result,

@@ -98,6 +98,35 @@ static bool instrument_rotation(struct instrumenter *in, struct values *values, 
 	return true;
 }
 
+static void fill_memory(struct instrumenter *in, struct values *values, LLVMValueRef call)
+{
+	LLVMValueRef arguments[3], shadow = values_shadow(in, values, LLVMGetOperand(call, 1));
+
+	values_settle(in, values, call, 0);
+	values_resolve(in, values, call, 1, "__perdure_sym_now", values_loss(in, 0));
+	values_resolve(in, values, call, 2, "__perdure_sym_each",
+		       values_loss(in, SYMBOLIC_LOST_SIZE));
+	instrument_before(in, call);
+	arguments[0] = symbolic_word(in, LLVMGetOperand(call, 0));
+	arguments[2] = symbolic_word(in, LLVMGetOperand(call, 2));
+	if (LLVMIsNull(shadow)) {
+		symbolic_if_touched(in, "__perdure_sym_clear", arguments[0], arguments[0],
+				    arguments[2]);
+		return;
+	}
+	arguments[1] = shadow;
+	symbolic_call(in, "__perdure_sym_fill", in->void_type, arguments, 3);
+}
+
+static unsigned scalar_parameters(LLVMValueRef function)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < LLVMCountParams(function); i++)
+		count += values_is_scalar(LLVMTypeOf(LLVMGetParam(function, i)));
+	return count;
+}
+
 static void instrument_intrinsic_call(struct instrumenter *in, struct values *values,
 				      LLVMValueRef call, const char *name)
 {
@@ -116,6 +145,10 @@ static void instrument_intrinsic_call(struct instrumenter *in, struct values *va
 		   starts(name, "llvm.experimental.noalias")) {
 		return;
 	}
+	if (starts(name, "llvm.memset")) {
+		fill_memory(in, values, call);
+		return;
+	}
 	values_fix_all(in, values, call);
 	instrument_before(in, call);
 	if (starts(name, "llvm.lifetime.start")) {
@@ -128,20 +161,16 @@ static void instrument_intrinsic_call(struct instrumenter *in, struct values *va
 				    symbolic_word(in, LLVMGetOperand(call, 0)),
 				    symbolic_word(in, LLVMGetOperand(call, 1)),
 				    symbolic_word(in, LLVMGetOperand(call, 2)));
-	} else if (starts(name, "llvm.memset")) {
-		LLVMValueRef to = symbolic_word(in, LLVMGetOperand(call, 0));
-
-		/* What it is filled with was fixed above. */
-		symbolic_if_touched(in, "__perdure_sym_clear", to, to,
-				    symbolic_word(in, LLVMGetOperand(call, 2)));
 	} else if (starts(name, "llvm.va_start") && values->variable) {
 		LLVMValueRef arguments[3] = { symbolic_word(in, LLVMGetOperand(call, 0)),
-					      LLVMConstInt(in->i32, LLVMCountParams(in->function),
+					      LLVMConstInt(in->i32, scalar_parameters(in->function),
 							   false),
 					      values->variable };
 
 		instrument_after(in, call);
 		symbolic_call(in, "__perdure_sym_va_start", in->void_type, arguments, 3);
+	} else if (starts(name, "llvm.va_end") && values->variable) {
+		symbolic_call(in, "__perdure_sym_va_end", in->void_type, &values->variable, 1);
 	}
 }
 
@@ -154,6 +183,8 @@ static bool position_behind(struct instrumenter *in, LLVMValueRef call)
 	LLVMValueRef at;
 
 	if (LLVMIsACallInst(call)) {
+		if (LLVMGetTailCallKind(call) == LLVMTailCallKindMustTail)
+			return false; /* its result is the function's */
 		instrument_after(in, call);
 		return true;
 	}
@@ -169,10 +200,71 @@ static bool position_behind(struct instrumenter *in, LLVMValueRef call)
 	return true;
 }
 
+/* Can there be anything symbolic where it points to? */
+static bool may_change(LLVMValueRef pointer)
+{
+	return !LLVMIsNull(pointer) && !LLVMIsUndef(pointer) && !LLVMIsAFunction(pointer) &&
+	       !(LLVMIsAGlobalVariable(pointer) && LLVMIsGlobalConstant(pointer));
+}
+
+/* Is this body the one that will be called, whatever else the program is linked with? */
+static bool is_final(LLVMValueRef function)
+{
+	LLVMLinkage linkage = LLVMGetLinkage(function);
+
+	return !LLVMIsDeclaration(function) &&
+	       (linkage == LLVMInternalLinkage || linkage == LLVMPrivateLinkage ||
+		linkage == LLVMExternalLinkage) &&
+	       !LLVMIsFunctionVarArg(LLVMGlobalGetValueType(function));
+}
+
 /* What the program is told has to be true, if it is not known to understand expressions. */
+/* The variable that a pointer leads into, and how much of it is behind; 0 if that is not known. */
+static uint64_t known_size(struct instrumenter *in, LLVMValueRef pointer)
+{
+	LLVMTypeRef type = NULL;
+
+	if (LLVMIsAAllocaInst(pointer) && LLVMIsAConstantInt(LLVMGetOperand(pointer, 0)))
+		type = LLVMGetAllocatedType(pointer);
+	else if (LLVMIsAGlobalVariable(pointer))
+		type = LLVMGlobalGetValueType(pointer);
+	return type && LLVMTypeIsSized(type) ? LLVMABISizeOfType(in->layout, type) : 0;
+}
+
+static uint64_t copied_size(struct instrumenter *in, LLVMValueRef call, unsigned i)
+{
+	unsigned kind = LLVMGetEnumAttributeKindForName("byval", 5);
+	LLVMAttributeRef byval = LLVMGetCallSiteEnumAttribute(call, i + 1, kind);
+
+	return byval ? LLVMABISizeOfType(in->layout, LLVMGetTypeAttributeValue(byval)) : 0;
+}
+
+/*
+ * What a pointer leads to is fixed for code without expressions. A structure that is passed by
+ * value is copied by code that nobody sees.
+ */
+static void show_memory(struct instrumenter *in, LLVMValueRef call, unsigned i, LLVMValueRef callee,
+			bool own)
+{
+	uint64_t size = copied_size(in, call, i);
+	LLVMValueRef pointer = LLVMGetOperand(call, i), at;
+
+	if (own && !size)
+		return;
+	instrument_before(in, call);
+	at = symbolic_word(in, pointer);
+	if (size)
+		symbolic_if_touched(in, "__perdure_sym_fix_memory", at, at,
+				    LLVMConstInt(in->i64, size, false));
+	else
+		symbolic_if_touched(in, "__perdure_sym_shown", at, callee,
+				    LLVMConstInt(in->i64, known_size(in, pointer), false));
+}
+
 static void pass_arguments(struct instrumenter *in, struct values *values, LLVMValueRef call,
 			   LLVMValueRef callee, bool own)
 {
+	bool variable = LLVMIsFunctionVarArg(LLVMGetCalledFunctionType(call));
 	unsigned count = LLVMGetNumArgOperands(call), passed = 0;
 	LLVMValueRef shadows[SYMBOLIC_ARGUMENTS], word;
 
@@ -183,26 +275,20 @@ static void pass_arguments(struct instrumenter *in, struct values *values, LLVMV
 		LLVMTypeRef type = LLVMTypeOf(argument);
 
 		if (!values_is_scalar(type)) {
-			if (i < SYMBOLIC_ARGUMENTS)
+			/* Those behind "..." are numbered as the registers that they are in. */
+			if (passed < SYMBOLIC_ARGUMENTS && !variable)
 				shadows[passed++] = values_none(in);
 			continue;
 		}
-		if (i < SYMBOLIC_ARGUMENTS) {
+		if (passed < SYMBOLIC_ARGUMENTS) {
 			shadows[passed++] = values_shadow(in, values, argument);
 			if (!own)
 				values_resolve(in, values, call, i, "__perdure_sym_argument", word);
 		} else {
 			values_fix(in, values, call, i);
 		}
-		if (!own && LLVMGetTypeKind(type) == LLVMPointerTypeKind &&
-		    !LLVMIsConstant(argument)) {
-			LLVMValueRef at;
-
-			instrument_before(in, call);
-			at = symbolic_word(in, LLVMGetOperand(call, i));
-			symbolic_if_touched(in, "__perdure_sym_shown", at, word,
-					    LLVMConstInt(in->i64, 0, false));
-		}
+		if (LLVMGetTypeKind(type) == LLVMPointerTypeKind && may_change(argument))
+			show_memory(in, call, i, word, own);
 	}
 	instrument_before(in, call);
 	symbolic_pass(in, callee, shadows, passed);
@@ -231,8 +317,7 @@ static void instrument_plain_call(struct instrumenter *in, struct values *values
 	const char *name = known ? LLVMGetValueName(callee) : "";
 	const struct known_call *special =
 		known && LLVMIsDeclaration(callee) ? calls_find(name) : NULL;
-	bool own = known && !LLVMIsDeclaration(callee) &&
-		   !LLVMIsFunctionVarArg(LLVMGlobalGetValueType(callee));
+	bool own = known && is_final(callee);
 
 	if (!known) {
 		int last = LLVMGetNumOperands(call) - 1;
@@ -267,7 +352,7 @@ void symbolic_on_call(struct instrumenter *in, struct values *values, LLVMValueR
 			LLVMValueRef at = LLVMGetOperand(call, i);
 
 			if (LLVMGetTypeKind(LLVMTypeOf(at)) != LLVMPointerTypeKind ||
-			    LLVMIsConstant(at))
+			    !may_change(at))
 				continue;
 			instrument_before(in, call);
 			at = symbolic_word(in, at);

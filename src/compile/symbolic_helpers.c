@@ -253,24 +253,23 @@ static LLVMValueRef is_touched(struct instrumenter *in, LLVMValueRef s, LLVMValu
 }
 
 LLVMValueRef symbolic_load(struct instrumenter *in, LLVMValueRef s, LLVMValueRef pointer,
-			   LLVMValueRef used, unsigned size)
+			   unsigned size)
 {
-	LLVMTypeRef types[4] = { in->i32, in->i64, in->i64, in->i32 };
-	LLVMValueRef arguments[4] = { s, symbolic_word(in, pointer), symbolic_word(in, used),
-				      number(in, size) };
+	LLVMTypeRef types[3] = { in->i32, in->i64, in->i32 };
+	LLVMValueRef arguments[3] = { s, symbolic_word(in, pointer), number(in, size) };
 	LLVMValueRef function;
 	struct test test;
 
-	function = begin(in, &test, "__perdure.sym.load", in->i32, types, 4);
+	function = begin(in, &test, "__perdure.sym.load", in->i32, types, 3);
 	if (!function) {
-		LLVMValueRef hook[3] = { parameter(&test, 0), parameter(&test, 2),
-					 parameter(&test, 3) };
+		LLVMValueRef hook[3] = { parameter(&test, 0), parameter(&test, 1),
+					 parameter(&test, 2) };
 
 		slow_if(in, &test, is_touched(in, hook[0], hook[1]), number(in, 0));
 		function =
 			end(in, &test, symbolic_call(in, "__perdure_sym_load", in->i32, hook, 3));
 	}
-	return use(in, function, arguments, 4);
+	return use(in, function, arguments, 3);
 }
 
 LLVMValueRef symbolic_store(struct instrumenter *in, LLVMValueRef s, LLVMValueRef pointer,
@@ -476,8 +475,8 @@ LLVMValueRef symbolic_take_variable(struct instrumenter *in, LLVMValueRef functi
 {
 	LLVMValueRef arguments[2] = { function, NULL };
 
-	arguments[1] =
-		LLVMBuildAlloca(in->builder, LLVMArrayType2(in->i32, SYMBOLIC_ARGUMENTS), "");
+	arguments[1] = LLVMBuildAlloca(
+		in->builder, LLVMArrayType2(in->i64, sizeof(struct symbolic_variable) / 8), "");
 	symbolic_call(in, "__perdure_sym_take_variable", in->void_type, arguments, 2);
 	return arguments[1];
 }
@@ -487,25 +486,58 @@ static size_t result_offset(unsigned leaf)
 	return offsetof(struct symbolic_call, result) + 4ul * leaf;
 }
 
-void symbolic_return(struct instrumenter *in, LLVMValueRef function, unsigned leaf, LLVMValueRef s)
+/* Whoever has its address may call it, also code without expressions. */
+bool symbolic_is_callback(LLVMValueRef function)
 {
-	LLVMTypeRef types[2] = { in->pointer, in->i32 };
-	LLVMValueRef arguments[2] = { function, s }, helper;
+	for (LLVMUseRef use = LLVMGetFirstUse(function); use; use = LLVMGetNextUse(use)) {
+		LLVMValueRef user = LLVMGetUser(use);
+
+		if (!(LLVMIsACallInst(user) || LLVMIsAInvokeInst(user)) ||
+		    LLVMGetCalledValue(user) != function)
+			return true;
+	}
+	return false;
+}
+
+/* The address that the function returns to. */
+static LLVMValueRef return_address(struct instrumenter *in)
+{
+	static const char name[] = "llvm.returnaddress";
+	unsigned id = LLVMLookupIntrinsicID(name, sizeof(name) - 1);
+	LLVMValueRef level = LLVMConstInt(in->i32, 0, false);
+	LLVMValueRef function = LLVMGetIntrinsicDeclaration(in->module, id, NULL, 0), call;
+
+	call = LLVMBuildCall2(in->builder, LLVMGlobalGetValueType(function), function, &level, 1,
+			      "");
+	return LLVMBuildPtrToInt(in->builder, call, in->i64, "");
+}
+
+LLVMValueRef symbolic_return(struct instrumenter *in, LLVMValueRef function, unsigned leaf,
+			     LLVMValueRef s, LLVMValueRef value)
+{
+	LLVMTypeRef types[4] = { in->pointer, in->i32, in->i64, in->i64 };
+	LLVMValueRef arguments[4] = { function, s, symbolic_word(in, value), NULL }, helper;
 	struct test test;
 	char name[64];
 
 	if (LLVMIsNull(s))
-		return;
-	snprintf(name, sizeof(name), "__perdure.sym.return.%u", leaf);
-	helper = begin(in, &test, name, in->void_type, types, 2);
-	if (!helper) {
-		slow_if(in, &test, is_set(in, parameter(&test, 1)), NULL);
-		LLVMBuildStore(in->builder, parameter(&test, 0),
-			       field(in, offsetof(struct symbolic_call, from)));
-		LLVMBuildStore(in->builder, parameter(&test, 1), field(in, result_offset(leaf)));
-		helper = end(in, &test, NULL);
+		return value;
+	arguments[3] = word(in, 0);
+	if (in->is_callback) {
+		add_attribute(in, function, "noinline"); /* or it would be the caller's */
+		arguments[3] = return_address(in);
 	}
-	use(in, helper, arguments, 2);
+	snprintf(name, sizeof(name), "__perdure.sym.return.%u", leaf);
+	helper = begin(in, &test, name, in->i64, types, 4);
+	if (!helper) {
+		LLVMValueRef hook[4] = { parameter(&test, 0), parameter(&test, 1),
+					 parameter(&test, 3), number(in, leaf) };
+
+		slow_if(in, &test, is_set(in, hook[1]), parameter(&test, 2));
+		helper = end(in, &test,
+			     symbolic_call(in, "__perdure_sym_returns", in->i64, hook, 4));
+	}
+	return symbolic_unword(in, use(in, helper, arguments, 4), LLVMTypeOf(value));
 }
 
 LLVMValueRef symbolic_result(struct instrumenter *in, LLVMValueRef callee, unsigned leaf)

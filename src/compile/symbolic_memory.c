@@ -105,7 +105,7 @@ static void load_structure(struct instrumenter *in, struct values *values, LLVMV
 					    LLVMConstInt(in->i64, size, false));
 			continue;
 		}
-		result = symbolic_load(in, values_none(in), at, at, size);
+		result = symbolic_load(in, values_none(in), at, size);
 		if (values_width(field) != 8 * size)
 			result = symbolic_cast(in, SYMBOLIC_TRUNC, 8 * size, values_width(field),
 					       result);
@@ -144,7 +144,7 @@ static void store_structure(struct instrumenter *in, struct values *values, LLVM
 /* A variable that is only loaded and stored here cannot hold anything symbolic by other means. */
 void symbolic_on_load(struct instrumenter *in, struct values *values, LLVMValueRef load)
 {
-	LLVMValueRef pointer = LLVMGetOperand(load, 0), shadow, result, used = pointer;
+	LLVMValueRef pointer = LLVMGetOperand(load, 0), shadow, result, used;
 	LLVMTypeRef type = LLVMTypeOf(load);
 	unsigned size = size_of(in, type);
 
@@ -163,12 +163,11 @@ void symbolic_on_load(struct instrumenter *in, struct values *values, LLVMValueR
 		return;
 	}
 	shadow = values_shadow(in, values, pointer);
-	if (!LLVMIsNull(shadow)) {
-		values_resolve(in, values, load, 0, "__perdure_sym_now", values_loss(in, 0));
-		used = LLVMGetOperand(load, 0);
-	}
 	instrument_before(in, load);
-	result = symbolic_load(in, shadow, pointer, used, size);
+	/* It may decide where it is, so the address is asked for behind it. */
+	result = symbolic_load(in, shadow, pointer, size);
+	if (!LLVMIsNull(shadow))
+		values_resolve(in, values, load, 0, "__perdure_sym_now", values_loss(in, 0));
 	if (values_width(type) != 8 * size)
 		result = symbolic_cast(in, SYMBOLIC_TRUNC, 8 * size, values_width(type), result);
 	values_put(values, load, 0, result);

@@ -62,13 +62,18 @@ static void note_input(struct raw_finding *finding)
 			raw->entry[i].confirmed = 1;
 }
 
+static bool note_again(struct raw_finding *finding)
+{
+	note_input(finding);
+	return !path_begin->detail;
+}
+
 static void hear_path(struct session *session, FILE *trace, bool plugins)
 {
 	struct perdure_event event;
 
 	raw_on_new = note_input;
-	if (path_begin->detail)
-		raw_on_known = note_input;
+	raw_on_known = note_again;
 	if (plugins && !plugins_start(session))
 		_exit(1);
 	while (stream_read(&session->stream, &event) && event.kind != STREAM_PATH_ENDS)

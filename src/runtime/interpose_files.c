@@ -206,6 +206,8 @@ static bool locks_image(int fd, int command)
 	bool locks = command == F_SETLK || command == F_SETLKW || command == F_OFD_SETLK ||
 		     command == F_OFD_SETLKW;
 
+	if (runtime_explores && locks)
+		return true; /* paths have files of their own, and must not wait for each other */
 	return runtime_recovers && locks && world_is_shared(world_file_of(fd));
 }
 

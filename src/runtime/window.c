@@ -357,8 +357,6 @@ static void *map_pm(void *hint, size_t length, int protection, int flags, int fd
 		exclude(start, start + size, false);
 		replace_others(file, start, start + size);
 		note_mapped(file, start, size, protection);
-		if (runtime_explores && protection & PROT_WRITE)
-			inputs_mapped(fd, result, offset, length);
 	}
 	return result;
 }
@@ -441,7 +439,7 @@ static void *map_ordinary(void *address, size_t length, int protection, int flag
 	return raw_mmap(address, length, protection, flags, fd, offset);
 }
 
-static void *map_any(void *address, size_t length, int protection, int flags, int fd, off_t offset,
+static void *map_one(void *address, size_t length, int protection, int flags, int fd, off_t offset,
 		     const struct frame *frame)
 {
 	bool shared = (flags & MAP_TYPE) == MAP_SHARED || (flags & MAP_TYPE) == MAP_SHARED_VALIDATE;
@@ -451,6 +449,8 @@ static void *map_any(void *address, size_t length, int protection, int flags, in
 	if (runtime_session && flags & MAP_ANONYMOUS && !(protection & PROT_WRITE) && length &&
 	    !(flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) && modules_is_libpmem(frame))
 		return reserve(length, flags);
+	if (runtime_explores && flags & MAP_ANONYMOUS && shared)
+		flags = (flags & ~MAP_TYPE) | MAP_PRIVATE; /* or all paths would share it */
 	if (!runtime_session || flags & MAP_ANONYMOUS || fd < 0 || !shared || !length)
 		return map_ordinary(address, length, protection, flags, fd, offset);
 	if (files_is_pm(fd, flags)) {
@@ -465,6 +465,19 @@ static void *map_any(void *address, size_t length, int protection, int flags, in
 			"an ordinary file was mapped to be written: recoveries do not see what "
 			"was written there; if it is PM, name it with --pm");
 	return map_ordinary(address, length, protection, flags, fd, offset);
+}
+
+/* What was there before has nothing to do with it. */
+static void *map_any(void *address, size_t length, int protection, int flags, int fd, off_t offset,
+		     const struct frame *frame)
+{
+	void *result = map_one(address, length, protection, flags, fd, offset, frame);
+
+	if (symbolic_on && result != MAP_FAILED) {
+		memory_clear(result, length);
+		inputs_mapped(fd, result, offset, length);
+	}
+	return result;
 }
 
 PUBLIC void *mmap(void *address, size_t length, int protection, int flags, int fd, off_t offset)

@@ -76,8 +76,9 @@ enum explore_status {
 struct explore_state {
 	uint32_t status;
 	int32_t pid;
-	uint32_t go;   /* futex: may go on */
-	uint32_t path; /* its number */
+	uint32_t go;    /* futex: may go on */
+	uint32_t path;  /* its number */
+	uint32_t ended; /* its path is complete */
 	uint32_t depth;
 	uint32_t kept;   /* EXPLORE_AS_INPUT: index */
 	uint64_t weight; /* by the searcher: the greatest goes on first */

@@ -5,7 +5,8 @@
 
 #include "model/spin.h"
 
-raw_new_function *raw_on_new, *raw_on_known;
+raw_new_function *raw_on_new;
+raw_known_function *raw_on_known;
 
 static uint32_t hash_key(uint32_t kind, uint32_t stack, uint32_t other)
 {
@@ -50,9 +51,8 @@ uint32_t raw_add(struct raw_table *table, const struct raw_finding *finding, uin
 	uint32_t *slot = find_slot(table, finding), entry;
 
 	if (*slot) {
-		count_again(&table->entry[*slot], finding);
-		if (raw_on_known)
-			raw_on_known(&table->entry[*slot]);
+		if (!raw_on_known || raw_on_known(&table->entry[*slot]))
+			count_again(&table->entry[*slot], finding);
 	} else if (table->used[finding->kind] < RAW_PER_KIND) {
 		*slot = ++table->entries;
 		table->used[finding->kind]++;

@@ -8,6 +8,7 @@
 #ifndef SESSION_RAW_H
 #define SESSION_RAW_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "session/kinds.h"
@@ -16,7 +17,8 @@ enum {
 	RAW_PER_KIND = 1 << 15,
 	RAW_SLOTS = 1 << 19,
 	RAW_ENTRIES = RAW_PER_KIND * KIND_COUNT + 1,
-	RAW_SUSPECTS = 4
+	RAW_SUSPECTS = 4,
+	RAW_INPUTS = 3,
 };
 
 /* A store that may be torn; one that only code that verifies data has read. */
@@ -47,6 +49,7 @@ struct raw_finding {
 	uint32_t witness;               /* index + 1 of the command's table, or 0 */
 	uint32_t input;                 /* explore: index + 1 of the input that shows it, or 0 */
 	uint32_t paths;                 /* … which had so many before it */
+	uint32_t more[RAW_INPUTS];      /* … further ones, in case */
 	uint32_t confirmed;             /* … and it was seen again when that was run once more */
 	uint32_t folded; /* other stacks were counted here because the table was full */
 };
@@ -62,7 +65,10 @@ struct raw_table {
 
 /* Is told of each new entry, if there is anybody; the table is locked. */
 typedef void raw_new_function(struct raw_finding *finding);
-extern raw_new_function *raw_on_new, *raw_on_known; /* or each that is known */
+extern raw_new_function *raw_on_new;
+/* The same of one that is known; false: this is not to be counted. */
+typedef bool raw_known_function(struct raw_finding *finding);
+extern raw_known_function *raw_on_known;
 
 /*
  * Counts an occurrence. `finding->count` is ignored; event 0 stands for an event of its own. The

@@ -88,6 +88,13 @@ struct symbolic_call {
 	uint32_t argument[SYMBOLIC_ARGUMENTS];
 };
 
+/* What a function like printf was told, and where its va_list was. */
+struct symbolic_variable {
+	uint64_t registers, overflow;
+	uint32_t fixed, unused;
+	uint32_t argument[SYMBOLIC_ARGUMENTS];
+};
+
 /* Where perdure-cc keeps the bitcode of each file: a head, the bitcode, padding up to 8 bytes. */
 #define SYMBOLIC_BITCODE_SECTION "perdure_bitcode"
 #define SYMBOLIC_BITCODE_MAGIC 0x65646f6374696250ull

@@ -90,6 +90,7 @@ __perdure_sym_\name:
 	hook	argument
 	hook	branch
 	hook	switch
+	hook	returns
 	silent	shown
 	silent	assembly
 	silent	fix_memory
@@ -104,5 +105,8 @@ __perdure_sym_\name:
 	silent	made
 	silent	take_variable
 	silent	va_start
+	silent	va_end
+	silent	fill
+	silent	freed
 
 	.section .note.GNU-stack, "", @progbits

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What code that was built with --symbolic calls when something is symbolic. */
+#include <link.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <string.h>
@@ -207,7 +208,15 @@ uint32_t symbolic_hook_load(uint32_t s, uint64_t address, uint32_t size)
 {
 	if (s && expression_at(s)->only)
 		return load_any(s, size);
-	return memory_load((const void *)address, size);
+	return memory_load((const void *)(s ? expression_value(s) : address), size);
+}
+
+static bool overlaps(const uint64_t *list, int count, int i, uint64_t size)
+{
+	for (int k = 0; k < count; k++)
+		if (k != i && list[k] - list[i] < size)
+			return true;
+	return false;
 }
 
 /* Of a store to one of several places: which one it is now; where it could be PM, it is decided. */
@@ -222,7 +231,7 @@ uint64_t symbolic_hook_target(uint32_t s, uint64_t size)
 	if (count < 0)
 		return symbolic_fix(s, SYMBOLIC_LOST_ADDRESS);
 	for (int i = 0; i < count; i++)
-		if (in_window((const void *)list[i]))
+		if (in_window((const void *)list[i]) || overlaps(list, count, i, size))
 			return symbolic_each(s, SYMBOLIC_LOST_ADDRESS, list[i] >> 12);
 	return expression_value(s);
 }
@@ -248,7 +257,7 @@ uint64_t symbolic_hook_store(uint32_t s, uint64_t address, uint32_t size, uint32
 						   content_of(list[i], size)));
 		return now;
 	}
-	memory_store((const void *)address, size, t);
+	memory_store((const void *)(s ? expression_value(s) : address), size, t);
 	return now;
 }
 
@@ -343,10 +352,16 @@ enum { FUNCTIONS = 1 << 17 };
 static const void **functions; /* hash table of those that understand expressions */
 
 PUBLIC void __perdure_sym_register(const void *const *list, uint64_t count);
+HIDDEN uint64_t symbolic_hook_returns(const void *function, uint32_t s, uint64_t to, uint32_t leaf);
 HIDDEN uint64_t symbolic_hook_argument(uint32_t s, uint64_t callee);
 HIDDEN void symbolic_hook_shown(uint64_t address, uint64_t callee, uint64_t size);
-HIDDEN void symbolic_hook_take_variable(const void *function, uint32_t *arguments);
-HIDDEN void symbolic_hook_va_start(uint64_t list, uint32_t fixed, const uint32_t *arguments);
+HIDDEN void symbolic_hook_take_variable(const void *function, struct symbolic_variable *variable);
+HIDDEN void symbolic_hook_va_start(uint64_t list, uint32_t fixed,
+				   struct symbolic_variable *variable);
+HIDDEN void symbolic_hook_va_end(const struct symbolic_variable *variable);
+HIDDEN void symbolic_hook_fill(uint64_t to, uint32_t s, uint64_t size);
+
+static int note_object(struct dl_phdr_info *info, size_t size, void *function);
 
 static size_t place_of(const void *function)
 {
@@ -363,6 +378,8 @@ void __perdure_sym_register(const void *const *list, uint64_t count)
 		functions = (void *)syscall(SYS_mmap, NULL, FUNCTIONS * sizeof(*functions),
 					    PROT_READ | PROT_WRITE,
 					    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0L);
+	if (count)
+		dl_iterate_phdr(note_object, (void *)list[0]);
 	for (uint64_t i = 0; i < count && used < FUNCTIONS / 2; i++, used++) {
 		size_t at = place_of(list[i]);
 
@@ -370,6 +387,56 @@ void __perdure_sym_register(const void *const *list, uint64_t count)
 			at++;
 		functions[at % FUNCTIONS] = list[i];
 	}
+}
+
+/* Objects that have such functions; a callback may return to code without expressions. */
+enum { OBJECTS = 64 };
+static struct {
+	uint64_t start, end;
+} object[OBJECTS];
+static unsigned objects;
+
+static int note_object(struct dl_phdr_info *info, size_t size, void *function)
+{
+	uint64_t address = (uintptr_t)function, start = UINT64_MAX, end = 0;
+
+	(void)size;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *header = &info->dlpi_phdr[i];
+		uint64_t from = info->dlpi_addr + header->p_vaddr;
+
+		if (header->p_type != PT_LOAD)
+			continue;
+		start = from < start ? from : start;
+		end = from + header->p_memsz > end ? from + header->p_memsz : end;
+	}
+	if (address < start || address >= end)
+		return 0;
+	for (unsigned i = 0; i < objects; i++)
+		if (object[i].start == start)
+			return 1;
+	if (objects < OBJECTS) {
+		object[objects].start = start;
+		object[objects++].end = end;
+	}
+	return 1;
+}
+
+static bool is_in_object(uint64_t address)
+{
+	for (unsigned i = 0; i < objects; i++)
+		if (address >= object[i].start && address < object[i].end)
+			return true;
+	return false;
+}
+
+uint64_t symbolic_hook_returns(const void *function, uint32_t s, uint64_t to, uint32_t leaf)
+{
+	if (to && !is_in_object(to))
+		return symbolic_fix(s, SYMBOLIC_LOST_CALL);
+	__perdure_symbolic_call.from = function;
+	__perdure_symbolic_call.result[leaf] = s;
+	return expression_value(s);
 }
 
 static bool understands(uint64_t function)
@@ -389,8 +456,11 @@ uint64_t symbolic_hook_argument(uint32_t s, uint64_t callee)
 
 void symbolic_hook_shown(uint64_t address, uint64_t callee, uint64_t size)
 {
-	(void)size;
-	if (symbolic_on && !understands(callee))
+	if (!symbolic_on || understands(callee))
+		return;
+	if (size)
+		memory_fix((const void *)address, size, SYMBOLIC_LOST_CALL);
+	else
 		memory_fix_from((const void *)address, SYMBOLIC_LOST_CALL);
 }
 
@@ -400,28 +470,53 @@ struct variable_arguments {
 	uint64_t overflow, registers;
 };
 
-void symbolic_hook_take_variable(const void *function, uint32_t *arguments)
+void symbolic_hook_take_variable(const void *function, struct symbolic_variable *variable)
 {
+	variable->registers = variable->overflow = 0;
 	for (unsigned i = 0; i < SYMBOLIC_ARGUMENTS; i++)
-		arguments[i] = __perdure_symbolic_call.callee == function
-				       ? __perdure_symbolic_call.argument[i]
-				       : 0;
+		variable->argument[i] = __perdure_symbolic_call.callee == function
+						? __perdure_symbolic_call.argument[i]
+						: 0;
 }
 
-void symbolic_hook_va_start(uint64_t list, uint32_t fixed, const uint32_t *arguments)
+static const void *slot_of(const struct symbolic_variable *variable, uint32_t i)
 {
 	enum { REGISTERS = 6 };
+
+	return (const void *)(i < REGISTERS ? variable->registers + 8ull * i
+					    : variable->overflow + 8ull * (i - REGISTERS));
+}
+
+void symbolic_hook_va_start(uint64_t list, uint32_t fixed, struct symbolic_variable *variable)
+{
 	const struct variable_arguments *va = (const void *)list;
 
-	if (!symbolic_on)
-		return;
-	for (uint32_t i = fixed; i < SYMBOLIC_ARGUMENTS; i++) {
-		uint64_t at = i < REGISTERS ? va->registers + 8ull * i
-					    : va->overflow + 8ull * (i - REGISTERS);
-		uint32_t e = if_symbolic(arguments[i]);
+	variable->fixed = fixed;
+	variable->registers = va->registers;
+	variable->overflow = va->overflow;
+	for (uint32_t i = fixed; symbolic_on && i < SYMBOLIC_ARGUMENTS; i++) {
+		uint32_t e = if_symbolic(variable->argument[i]);
 		unsigned width = e ? expression_at(e)->width : 0;
+		const void *at = slot_of(variable, i);
 
 		if (e && (*(const uint64_t *)at & expression_mask(width)) == expression_value(e))
-			memory_store((const void *)at, (width + 7) / 8, e);
+			memory_store(at, (width + 7) / 8, e);
 	}
+}
+
+/* The memory is somebody else's again. */
+void symbolic_hook_va_end(const struct symbolic_variable *variable)
+{
+	for (uint32_t i = variable->fixed;
+	     symbolic_on && variable->registers && i < SYMBOLIC_ARGUMENTS; i++)
+		if (variable->argument[i])
+			memory_clear(slot_of(variable, i), 8);
+}
+
+void symbolic_hook_fill(uint64_t to, uint32_t s, uint64_t size)
+{
+	uint32_t byte = s ? if_symbolic(expression_extract(s, 0, 8)) : 0;
+
+	for (uint64_t i = 0; symbolic_on && i < size; i++)
+		memory_store((const void *)(to + i), 1, byte);
 }

@@ -174,7 +174,9 @@ void inputs_mapped(int fd, void *start, uint64_t offset, uint64_t size)
 {
 	const struct explore_source *from = source_of(fd);
 
-	if (from && offset < from->count)
+	/* What cannot be written holds what it held at first. */
+	if (from && offset < from->count &&
+	    !syscall(SYS_mprotect, start, size, PROT_READ | PROT_WRITE))
 		fill(from, (uint32_t)offset, start,
 		     from->count - offset < size ? from->count - (uint32_t)offset : (uint32_t)size);
 }

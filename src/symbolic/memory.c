@@ -196,7 +196,7 @@ void memory_fix(const void *p, size_t size, enum symbolic_loss why)
 
 void memory_fix_from(const void *p, enum symbolic_loss why)
 {
-	enum { GAP = 64, MOST = 1 << 16 };
+	enum { GAP = 32, MOST = 1 << 16 };
 	uint64_t address = (uintptr_t)p;
 	unsigned gap = 0;
 	bool lost = false;

@@ -99,7 +99,7 @@ struct listed {
 };
 
 /* Where it is in the list; -1 if there is no room. */
-static int enlist(struct listed *list, uint32_t e)
+static int enlist(struct listed *list, uint32_t e, unsigned depth)
 {
 	const struct expression *x = &expressions[e];
 	int a = 0, b = 0, c = 0;
@@ -107,8 +107,11 @@ static int enlist(struct listed *list, uint32_t e)
 	for (unsigned i = list->count; i-- > 0;)
 		if (list->item[i].e == e)
 			return (int)i;
-	if ((x->a && (a = enlist(list, x->a)) < 0) || (x->b && (b = enlist(list, x->b)) < 0) ||
-	    (x->c && (c = enlist(list, x->c)) < 0) || list->count == LISTED)
+	if (depth == LISTED)
+		return -1;
+	if ((x->a && (a = enlist(list, x->a, depth + 1)) < 0) ||
+	    (x->b && (b = enlist(list, x->b, depth + 1)) < 0) ||
+	    (x->c && (c = enlist(list, x->c, depth + 1)) < 0) || list->count == LISTED)
 		return -1;
 	list->item[list->count].e = e;
 	list->item[list->count].a = (uint16_t)a;
@@ -167,7 +170,7 @@ static bool truth_of(uint32_t condition, struct truth *truth)
 		return true;
 	}
 	listed.count = 0;
-	if (enlist(&listed, condition) < 0)
+	if (enlist(&listed, condition, 0) < 0)
 		return false;
 	*truth = (struct truth){ { 0 } };
 	for (unsigned v = 0; v < 256; v++)
@@ -346,7 +349,7 @@ static int values_of_one(uint32_t e, uint64_t *values, unsigned most)
 	unsigned count = 0;
 
 	listed.count = 0;
-	if (enlist(&listed, e) < 0)
+	if (enlist(&listed, e, 0) < 0)
 		return -2;
 	for (unsigned v = 0; v < 256; v++) {
 		uint64_t value;

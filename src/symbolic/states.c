@@ -255,11 +255,36 @@ static void on_confirmed(struct raw_finding *finding)
 {
 	struct raw_table *raw = &runtime_session->raw;
 
-	if (!finding->input)
-		finding->input = self->kept + 1;
 	for (uint32_t i = 1; i <= raw->entries; i++)
-		if (raw->entry[i].kind == finding->kind && raw->entry[i].stack == finding->stack)
+		if (raw->entry[i].kind == finding->kind && raw->entry[i].stack == finding->stack) {
+			if (!raw->entry[i].confirmed)
+				raw->entry[i].input = self->kept + 1;
 			raw->entry[i].confirmed = 1;
+		}
+}
+
+/* Another path has it, too: should the first input not show it again, this one may. */
+static bool on_known_finding(struct raw_finding *finding)
+{
+	uint32_t i;
+
+	if (!self || finding->input == own_input)
+		return true;
+	for (i = 0; i < RAW_INPUTS && finding->more[i]; i++)
+		if (finding->more[i] == own_input)
+			return true;
+	if (i == RAW_INPUTS)
+		return true;
+	if (!own_input)
+		keep_own(false);
+	finding->more[i] = own_input;
+	return true;
+}
+
+static bool on_confirmed_again(struct raw_finding *finding)
+{
+	on_confirmed(finding);
+	return false; /* this is no other occurrence */
 }
 
 /* What another process would do that takes the other way is kept as an input. */
@@ -314,60 +339,71 @@ void states_reached(uintptr_t pc)
 
 /* ---- forking ---- */
 
-enum { DESCRIPTORS = 256 };
+enum { DESCRIPTORS = 800 };         /* above are our own: see world_tables.c */
 static bool inherited[DESCRIPTORS]; /* not opened by the program */
 
-/* Calls it with each that is open. */
-static void each_descriptor(void (*function)(int fd, void *context), void *context)
-{
-	enum { PART = 32 };
-	struct pollfd list[PART];
-	struct timespec none = { 0, 0 };
-	bool any = true;
+/* A regular file that the program has open. */
+struct open_file {
+	int fd;
+	long at, flags, closes;
+};
 
-	/* There are none behind many that are free, most of the time. */
-	for (int first = 0; any && first < DESCRIPTORS; first += PART) {
-		for (int i = 0; i < PART; i++)
-			list[i] = (struct pollfd){ .fd = first + i };
-		syscall(SYS_ppoll, list, (long)PART, &none, NULL, 0L);
-		any = false;
-		for (int i = 0; i < PART; i++)
-			if (!(list[i].revents & POLLNVAL)) {
-				function(first + i, context);
-				any = true;
-			}
-	}
-}
+struct open_files {
+	unsigned count;
+	bool others; /* that two processes cannot have each for itself: pipes, sockets and the like
+		      */
+	struct open_file file[DESCRIPTORS];
+};
 
-static bool is_shareable(int fd)
+static void note_open(struct open_files *files, int fd)
 {
 	struct stat status;
 
-	return inherited[fd] || syscall(SYS_fstat, fd, &status) < 0 || S_ISREG(status.st_mode) ||
-	       S_ISDIR(status.st_mode) || S_ISCHR(status.st_mode);
+	if (syscall(SYS_fstat, fd, &status) < 0)
+		return;
+	if (!S_ISREG(status.st_mode)) {
+		files->others |=
+			!inherited[fd] && !S_ISDIR(status.st_mode) && !S_ISCHR(status.st_mode);
+		return;
+	}
+	if (fd == STDOUT_FILENO || fd == STDERR_FILENO)
+		return; /* all paths print to the same */
+	files->file[files->count++] = (struct open_file){
+		fd,
+		syscall(SYS_lseek, fd, 0L, SEEK_CUR),
+		syscall(SYS_fcntl, fd, F_GETFL, 0L),
+		syscall(SYS_fcntl, fd, F_GETFD, 0L),
+	};
 }
 
-static void note_inherited(int fd, void *unused)
+static void find_open(struct open_files *files)
 {
-	(void)unused;
-	inherited[fd] = !is_shareable(fd);
+	static struct pollfd list[DESCRIPTORS];
+	struct timespec none = { 0, 0 };
+
+	files->count = 0;
+	files->others = false;
+	for (int fd = 0; fd < DESCRIPTORS; fd++)
+		list[fd].fd = fd;
+	syscall(SYS_ppoll, list, (long)DESCRIPTORS, &none, NULL, 0L);
+	for (int fd = 0; fd < DESCRIPTORS; fd++)
+		if (!(list[fd].revents & POLLNVAL))
+			note_open(files, fd);
 }
 
-static void note_unshareable(int fd, void *context)
+static void note_inherited(void)
 {
-	*(bool *)context |= !is_shareable(fd);
+	struct stat status;
+
+	for (int fd = 0; fd < DESCRIPTORS; fd++)
+		inherited[fd] = syscall(SYS_fstat, fd, &status) == 0 && !S_ISREG(status.st_mode);
 }
 
-/* Pipes, sockets and the like would be shared by both. */
-static bool can_be_shared(void)
+static bool can_be_shared(const struct open_files *files)
 {
-	bool any = false;
-
-	if (runtime_execution->inputs & (INPUT_PROCESSES | INPUT_SOCKETS | INPUT_TIMERS) ||
-	    (runtime_execution->inputs & INPUT_THREADS && !fibers_on))
-		return false;
-	each_descriptor(note_unshareable, &any);
-	return !any;
+	return !files->others &&
+	       !(runtime_execution->inputs & (INPUT_PROCESSES | INPUT_SOCKETS | INPUT_TIMERS)) &&
+	       !(runtime_execution->inputs & INPUT_THREADS && !fibers_on);
 }
 
 /* Not by printf: every page of the C library that a new process uses costs it a fault. */
@@ -386,28 +422,24 @@ static void name_descriptor(int fd, char *path)
 	path[at] = 0;
 }
 
-/* Parent and child must not move each other's offsets. */
-static void reopen_file(int fd, void *unused)
+/* Two processes must not move each other's offsets; the other one may be ahead already. */
+static void reopen(const struct open_files *files)
 {
 	char path[64];
-	struct stat status;
-	long at, flags, closes;
-	int own;
 
-	(void)unused;
-	if (syscall(SYS_fstat, fd, &status) < 0 || !S_ISREG(status.st_mode))
-		return;
-	at = syscall(SYS_lseek, fd, 0L, SEEK_CUR);
-	flags = syscall(SYS_fcntl, fd, F_GETFL, 0L);
-	closes = syscall(SYS_fcntl, fd, F_GETFD, 0L);
-	name_descriptor(fd, path);
-	own = syscall(SYS_openat, AT_FDCWD, path,
-		      flags & ~(O_CREAT | O_EXCL | O_TRUNC | O_NOFOLLOW), 0);
-	if (own < 0)
-		return;
-	syscall(SYS_dup3, own, fd, closes & FD_CLOEXEC ? O_CLOEXEC : 0);
-	syscall(SYS_close, own);
-	syscall(SYS_lseek, fd, at, SEEK_SET);
+	for (unsigned i = 0; i < files->count; i++) {
+		const struct open_file *file = &files->file[i];
+		int own;
+
+		name_descriptor(file->fd, path);
+		own = syscall(SYS_openat, AT_FDCWD, path,
+			      file->flags & ~(O_CREAT | O_EXCL | O_TRUNC | O_NOFOLLOW), 0);
+		if (own < 0)
+			continue;
+		syscall(SYS_dup3, own, file->fd, file->closes & FD_CLOEXEC ? O_CLOEXEC : 0);
+		syscall(SYS_close, own);
+		syscall(SYS_lseek, file->fd, file->at, SEEK_SET);
+	}
 }
 
 static void become(struct explore_state *state)
@@ -466,13 +498,15 @@ static void give_up(struct explore_state *state)
 
 bool states_fork(uint64_t site, unsigned way, const struct path_change *change)
 {
+	static struct open_files files;
 	struct explore *explore = shared();
 	struct explore_state *state;
 	pid_t pid;
 
 	if (explore->stopped)
 		return false;
-	if (explore->counts.live >= explore->settings.live || !can_be_shared()) {
+	find_open(&files);
+	if (explore->counts.live >= explore->settings.live || !can_be_shared(&files)) {
 		keep_state(site, way, change);
 		return false;
 	}
@@ -483,7 +517,7 @@ bool states_fork(uint64_t site, unsigned way, const struct path_change *change)
 	pid = fork_path();
 	if (pid == 0) {
 		become(state);
-		each_descriptor(reopen_file, NULL);
+		reopen(&files);
 		wait_for_turn();
 		return true;
 	}
@@ -549,6 +583,7 @@ void states_end(void)
 		keep_own(true);
 	telling_end(own_input, false);
 	symbolic_count(&explore->counts.paths);
+	self->ended = 1;
 	hand_on();
 }
 
@@ -613,13 +648,16 @@ static void start_path(struct explore_state *state, int *argc, char ***argv)
 		syscall(SYS_exit_group, 125);
 	}
 	become(state);
-	each_descriptor(note_inherited, NULL);
+	note_inherited();
 	symbolic_on = !confirms;
 	solver_start();
-	if (confirms)
-		raw_on_known = raw_on_new = on_confirmed;
-	else
+	if (confirms) {
+		raw_on_known = on_confirmed_again;
+		raw_on_new = on_confirmed;
+	} else {
 		raw_on_new = on_new_finding;
+		raw_on_known = on_known_finding;
+	}
 	execution_join(0);
 	execution_use_heap();
 	if (thread_enter()) /* registers it once for all that will be forked */
@@ -666,8 +704,11 @@ static void note_end(pid_t pid, int status)
 			explore->counts.running--;
 		else if (state->status == EXPLORE_WAITING)
 			explore->counts.waiting--;
-		if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
+		if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL) {
 			explore->counts.crashed++;
+			/* It did not come to say so itself. */
+			explore->counts.paths += state->status == EXPLORE_RUNNING && !state->ended;
+		}
 		explore->counts.live--;
 		free_state(state);
 	}
@@ -756,41 +797,52 @@ static void end_all(void)
 			syscall(SYS_kill, explore->state[i].pid, SIGKILL);
 }
 
+/* One input, with numbers and without expressions. True in the process that does it. */
+static bool confirm(uint32_t input, int *argc, char ***argv)
+{
+	struct explore *explore = shared();
+	struct explore_state *state;
+	int status = 0;
+	pid_t pid;
+
+	if (!input || explore->input[input - 1].ran)
+		return false;
+	state = new_state();
+	if (!state)
+		return false;
+	state->kept = input - 1;
+	state->status = EXPLORE_RUNNING;
+	pid = fork_path();
+	if (pid == 0) {
+		confirms = true;
+		start_path(state, argc, argv);
+		return true;
+	}
+	state->pid = pid;
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		watch();
+	explore->input[input - 1].ran =
+		pid > 0 && !(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	free_state(state);
+	explore->counts.states--;
+	return false;
+}
+
 /*
- * Each input that has led to a finding is run once more, with numbers and without expressions: what
- * is not found again is in doubt. True in the process that does so.
+ * Each input that has led to a finding is run once more: what is not found again, with none of the
+ * inputs that should show it, is in doubt.
  */
 static bool confirm_all(int *argc, char ***argv)
 {
-	struct explore *explore = shared();
-	struct raw_table *raw = &runtime_session->raw;
+	const struct raw_table *raw = &runtime_session->raw;
 	uint32_t entries = raw->entries;
 
 	for (uint32_t i = 1; i <= entries; i++) {
-		uint32_t input = raw->entry[i].input;
-		struct explore_state *state;
-		int status;
-		pid_t pid;
-
-		if (!input || explore->input[input - 1].ran)
-			continue;
-		state = new_state();
-		if (!state)
-			break;
-		state->kept = input - 1;
-		state->status = EXPLORE_RUNNING;
-		pid = fork_path();
-		if (pid == 0) {
-			confirms = true;
-			start_path(state, argc, argv);
+		if (confirm(raw->entry[i].input, argc, argv))
 			return true;
-		}
-		state->pid = pid;
-		while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
-			watch();
-		explore->input[input - 1].ran =
-			pid > 0 && !(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-		free_state(state);
+		for (unsigned k = 0; k < RAW_INPUTS && !raw->entry[i].confirmed; k++)
+			if (confirm(raw->entry[i].more[k], argc, argv))
+				return true;
 	}
 	return false;
 }

@@ -256,6 +256,8 @@ HIDDEN void symbolic_hook_append_text(uint64_t to, uint64_t from, uint64_t unuse
 HIDDEN void symbolic_hook_measure(uint64_t to, uint64_t from, uint64_t unused);
 HIDDEN void symbolic_hook_moves(uint64_t to, uint64_t from, uint64_t size);
 HIDDEN void symbolic_hook_moved(uint64_t to, uint64_t from, uint64_t size);
+HIDDEN void symbolic_hook_freed(uint64_t p, uint64_t same, uint64_t size);
+HIDDEN void symbolic_hook_freed(uint64_t p, uint64_t same, uint64_t size);
 HIDDEN void symbolic_hook_made(uint64_t to, uint64_t unused, uint64_t size);
 
 void symbolic_hook_copy_text(uint64_t to, uint64_t from, uint64_t unused)
@@ -326,6 +328,14 @@ void symbolic_hook_moved(uint64_t to, uint64_t from, uint64_t size)
 	for (size_t i = 0; symbolic_on && to && i < carried_size; i++)
 		memory_store((const void *)(to + i), 1, carried[i]);
 	carried_size = 0;
+}
+
+void symbolic_hook_freed(uint64_t p, uint64_t same, uint64_t size)
+{
+	(void)same;
+	(void)size;
+	if (symbolic_on && p)
+		memory_clear((const void *)p, malloc_usable_size((void *)p));
 }
 
 void symbolic_hook_made(uint64_t to, uint64_t unused, uint64_t size)
