@@ -34,6 +34,8 @@ static const struct known_call known[] = {
 	INSTEAD(fgets),
 	INSTEAD(getline),
 	INSTEAD(feof),
+	INSTEAD(rewind),
+	INSTEAD(ungetc),
 	{ "__perdure_assume", "__perdure_sym_assume", NULL, NULL, -1, -1, -1, false },
 
 	COPIES(memcpy, 0, 1, 2),

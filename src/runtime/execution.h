@@ -159,6 +159,10 @@ HIDDEN int world_rename(int from_directory, const char *from, int to_directory, 
 HIDDEN int world_rmdir(const char *path, int (*real)(const char *path));
 /* A process is about to be forked that goes on as well: nobody may change what both have. */
 HIDDEN void world_share(void);
+/* A copy of an ordinary file that is open; -1 if it is none of the world's. And it takes its place.
+ */
+HIDDEN int world_copy_open(int fd);
+HIDDEN void world_use_copy(int fd, int copy);
 /* The path leads to this file from now on, which stays open. */
 HIDDEN void world_put(const char *path, int fd);
 HIDDEN int world_mkdir(int directory, const char *path, mode_t mode);

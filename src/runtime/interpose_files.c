@@ -22,6 +22,7 @@
 #include "fibers/fibers.h"
 #include "races/races.h"
 #include "runtime/execution.h"
+#include "symbolic/symbolic.h"
 
 /* ---- open ---- */
 
@@ -275,6 +276,8 @@ PUBLIC int ftruncate(int fd, off_t size)
 {
 	if (has_size(fd, size))
 		return 0;
+	if (symbolic_on)
+		inputs_changed(fd, size);
 	world_make_own(fd);
 	return resized(fd, REAL(ftruncate)(fd, size));
 }
@@ -371,6 +374,8 @@ PUBLIC ssize_t write(int fd, const void *bytes, size_t size)
 		races_output();
 	}
 	event_load(bytes, size, FRAME);
+	if (symbolic_on)
+		inputs_changed(fd, 0);
 	if (runtime_recovers)
 		world_make_own(fd);
 	result = fibers_on ? fiber_write(fd, bytes, size) : REAL(write)(fd, bytes, size);
@@ -384,6 +389,8 @@ PUBLIC ssize_t write(int fd, const void *bytes, size_t size)
 	{                                                                                          \
 		ssize_t result;                                                                    \
 		event_load(bytes, size, FRAME);                                                    \
+		if (symbolic_on)                                                                   \
+			inputs_changed(fd, 0);                                                     \
 		if (runtime_recovers)                                                              \
 			world_make_own(fd);                                                        \
 		result = REAL(name)(fd, bytes, size, offset);                                      \

@@ -20,6 +20,7 @@
 
 #include "runtime/world.h"
 #include "session/sparse.h"
+#include "symbolic/symbolic.h"
 
 /* ---- copying ---- */
 
@@ -31,7 +32,7 @@ static bool is_too_large(const struct stat *status)
 	       (uint64_t)status->st_blocks * 512 > (uint64_t)system.totalram * system.mem_unit / 4;
 }
 
-static bool copy_file(int from, int to)
+bool world_copy_file(int from, int to)
 {
 	struct stat status;
 
@@ -68,7 +69,7 @@ bool world_copy_into(uint32_t file, const char *from_path)
 	if (world_take_backing(file)) {
 		world_backing_path(world_backing_of(file)->fd, path);
 		to = world_raw_open(path, O_RDWR);
-		copied = to >= 0 && copy_file(from, to);
+		copied = to >= 0 && world_copy_file(from, to);
 		if (to >= 0)
 			syscall(SYS_close, to);
 	}
@@ -248,6 +249,8 @@ int world_open(int directory, const char *path, int flags, mode_t mode,
 		fd = real(use_path, flags);
 	if (fd < 0)
 		return fd;
+	if (symbolic_on && flags & O_TRUNC)
+		inputs_changed(fd, 0);
 	if (name.created)
 		syscall(SYS_fchmod, fd, mode & 0777);
 	if (flags & O_TRUNC && name.shared)

@@ -30,11 +30,14 @@ HIDDEN const struct world_backing *world_backing_of(uint32_t file);
 HIDDEN void world_backing_path(int32_t fd, char text[64]);
 /* A file of the command's for this one; false if there is none left. */
 HIDDEN bool world_take_backing(uint32_t file);
+/* A new file without a name, out of the way of the program's descriptors; -1 if there is none. */
+HIDDEN int world_own_file(void);
 /* Index of a new file at this path; WORLD_FILES if there is no room. */
 HIDDEN uint32_t world_new_file(const char *path, bool existed);
 
 /* ---- world.c ---- */
 
+HIDDEN bool world_copy_file(int from, int to);
 HIDDEN int world_raw_open(const char *path, int flags);
 /* Gives the file a copy of its own of what is at `from_path`. */
 HIDDEN bool world_copy_into(uint32_t file, const char *from_path);

@@ -96,6 +96,39 @@ void world_make_own(int fd)
 	world_unlock(locked);
 }
 
+/* Which then is the only one who has it. */
+int world_copy_open(int fd)
+{
+	uint32_t file = world_file_of(fd);
+	int copy = -1, from;
+
+	if (!file || runtime_session->executions.file[file - 1].pm)
+		return -1;
+	from = world_open_backing(file - 1);
+	copy = world_own_file();
+	if (copy >= 0 && !world_copy_file(from, copy)) {
+		syscall(SYS_close, copy);
+		copy = -1;
+	}
+	if (from >= 0)
+		syscall(SYS_close, from);
+	if (copy >= 0)
+		world_here()->backing[file - 1].shared = false;
+	return copy;
+}
+
+void world_use_copy(int fd, int copy)
+{
+	uint32_t file = world_file_of(fd);
+	struct stat status;
+
+	if (!file || syscall(SYS_fstat, copy, &status) < 0)
+		return;
+	syscall(SYS_close, world_backing_of(file - 1)->fd);
+	world_here()->backing[file - 1] =
+		(struct world_backing){ .fd = copy, .inode = status.st_ino };
+}
+
 void world_note_size(int fd)
 {
 	uint32_t file = runtime_logs ? world_file_of(fd) : 0;

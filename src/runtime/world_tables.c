@@ -166,26 +166,29 @@ static bool has_name(uint32_t file)
 	return false;
 }
 
-/* Out of the way of the program's own descriptors. */
-static bool back_with(uint32_t file, int fd)
+static int move_away(int fd)
 {
 	enum { HIGH = 800 };
-	int high = syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, HIGH);
-	struct stat status;
+	int high = fd < 0 ? -1 : (int)syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, HIGH);
 
-	syscall(SYS_close, fd);
-	if (high < 0 || syscall(SYS_fstat, high, &status) < 0)
-		return false;
-	world_here()->backing[file] = (struct world_backing){ .fd = high, .inode = status.st_ino };
-	return true;
+	if (fd >= 0)
+		syscall(SYS_close, fd);
+	return high;
 }
 
-/* A path is forked again and again: its files are its own. */
-static bool take_own(uint32_t file)
+int world_own_file(void)
 {
-	int fd = memfd_create("perdure-file", MFD_CLOEXEC);
+	return move_away(memfd_create("perdure-file", MFD_CLOEXEC));
+}
 
-	return fd >= 0 && back_with(file, fd);
+static bool back_with(uint32_t file, int fd)
+{
+	struct stat status;
+
+	if (fd < 0 || syscall(SYS_fstat, fd, &status) < 0)
+		return false;
+	world_here()->backing[file] = (struct world_backing){ .fd = fd, .inode = status.st_ino };
+	return true;
 }
 
 void world_put(const char *given, int fd)
@@ -198,7 +201,7 @@ void world_put(const char *given, int fd)
 		return;
 	locked = world_lock();
 	file = world_new_file(path, false);
-	if (file < WORLD_FILES && back_with(file, fd))
+	if (file < WORLD_FILES && back_with(file, move_away(fd)))
 		world_set_entry(path, WORLD_FILE, file);
 	world_unlock(locked);
 }
@@ -231,7 +234,7 @@ bool world_take_backing(uint32_t file)
 	}
 	execution->spare_used++;
 	if (runtime_explores)
-		return take_own(file);
+		return back_with(file, world_own_file());
 	world_here()->backing[file] = (struct world_backing){
 		.fd = execution->spare[spare],
 		.inode = execution->spare_inode[spare],

@@ -170,6 +170,21 @@ static const struct explore_source *source_of(int fd)
 	return NULL;
 }
 
+void inputs_changed(int fd, uint64_t size)
+{
+	const struct explore_source *from = source_of(fd);
+
+	if (!from || size >= from->count)
+		return; /* growing leaves it as it is */
+	symbolic_lose(SYMBOLIC_LOST_CALL);
+	for (uint32_t i = 0; i < from->count; i++)
+		path_assume(
+			expression_make(SYMBOLIC_EQ, 8, expression_input(from->first + i),
+					expression_constant(8, expression_model[from->first + i])));
+	syscall(SYS_pwrite64, fd, expression_model + from->first, from->count, 0L);
+	inode[from - source] = 0;
+}
+
 void inputs_mapped(int fd, void *start, uint64_t offset, uint64_t size)
 {
 	const struct explore_source *from = source_of(fd);
@@ -365,6 +380,33 @@ int __perdure_sym_feof(FILE *file)
 
 	take(NULL, __builtin_frame_address(0), NULL, 0);
 	return from ? ended[from - source] : feof(file);
+}
+
+PUBLIC void __perdure_sym_rewind(FILE *file);
+PUBLIC int __perdure_sym_ungetc(int c, FILE *file);
+
+void __perdure_sym_rewind(FILE *file)
+{
+	const struct explore_source *from = source_of_stream(file);
+
+	take(NULL, __builtin_frame_address(0), NULL, 0);
+	if (from) {
+		ended[from - source] = false;
+		syscall(SYS_lseek, fileno(file), 0L, SEEK_SET);
+	}
+	rewind(file);
+}
+
+/* Back to where it came from: it is the same byte. */
+int __perdure_sym_ungetc(int c, FILE *file)
+{
+	const struct explore_source *from = source_of_stream(file);
+
+	take(NULL, __builtin_frame_address(0), NULL, 0);
+	if (!from)
+		return ungetc(c, file);
+	ended[from - source] = false;
+	return syscall(SYS_lseek, fileno(file), -1L, SEEK_CUR) < 0 ? EOF : c;
 }
 
 /* ---- what the program names ---- */

@@ -346,6 +346,7 @@ static bool inherited[DESCRIPTORS]; /* not opened by the program */
 struct open_file {
 	int fd;
 	long at, flags, closes;
+	int copy; /* of one that is written: for the new process; or -1 */
 };
 
 struct open_files {
@@ -373,7 +374,23 @@ static void note_open(struct open_files *files, int fd)
 		syscall(SYS_lseek, fd, 0L, SEEK_CUR),
 		syscall(SYS_fcntl, fd, F_GETFL, 0L),
 		syscall(SYS_fcntl, fd, F_GETFD, 0L),
+		-1,
 	};
+}
+
+/* Files that are open for writing: what one process writes the other one must not see. */
+static void copy_written(struct open_files *files)
+{
+	for (unsigned i = 0; i < files->count; i++)
+		if ((files->file[i].flags & O_ACCMODE) != O_RDONLY)
+			files->file[i].copy = world_copy_open(files->file[i].fd);
+}
+
+static void drop_copies(const struct open_files *files)
+{
+	for (unsigned i = 0; i < files->count; i++)
+		if (files->file[i].copy >= 0)
+			syscall(SYS_close, files->file[i].copy);
 }
 
 static void find_open(struct open_files *files)
@@ -431,7 +448,9 @@ static void reopen(const struct open_files *files)
 		const struct open_file *file = &files->file[i];
 		int own;
 
-		name_descriptor(file->fd, path);
+		if (file->copy >= 0)
+			world_use_copy(file->fd, file->copy);
+		name_descriptor(file->copy >= 0 ? file->copy : file->fd, path);
 		own = syscall(SYS_openat, AT_FDCWD, path,
 			      file->flags & ~(O_CREAT | O_EXCL | O_TRUNC | O_NOFOLLOW), 0);
 		if (own < 0)
@@ -514,6 +533,7 @@ bool states_fork(uint64_t site, unsigned way, const struct path_change *change)
 	if (!state)
 		return false;
 	world_share();
+	copy_written(&files);
 	pid = fork_path();
 	if (pid == 0) {
 		become(state);
@@ -521,6 +541,7 @@ bool states_fork(uint64_t site, unsigned way, const struct path_change *change)
 		wait_for_turn();
 		return true;
 	}
+	drop_copies(&files);
 	if (pid < 0) {
 		give_up(state);
 		keep_state(site, way, change);

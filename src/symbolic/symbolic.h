@@ -71,6 +71,9 @@ HIDDEN void inputs_start(int *argc, char ***argv, const struct explore_kept *kep
 HIDDEN uint32_t inputs_used(void);
 /* Copies them with what they are, for another process. */
 HIDDEN void inputs_keep(struct explore_kept *kept);
+/* A file is about to be written, or cut to this size: if it is symbolic, it is what it is from now
+ * on. */
+HIDDEN void inputs_changed(int fd, uint64_t size);
 /* Some of a file was mapped: if that is symbolic, so is the memory. */
 HIDDEN void inputs_mapped(int fd, void *start, uint64_t offset, uint64_t size);
 
