@@ -12,6 +12,8 @@
 	{ #function, NULL, "__perdure_sym_clear", NULL, to, to, size, false }
 /* Its arguments must be what they are, but nothing comes back. */
 #define DECIDES(function) { #function, NULL, NULL, NULL, -1, -1, -1, true }
+/* It prints, to this file. */
+#define PRINTS(function, file) { #function, NULL, NULL, NULL, file, -1, -1, false }
 #define SHOWS(function) { #function, NULL, NULL, NULL, -1, -1, -1, false }
 
 static const struct known_call known[] = {
@@ -68,17 +70,17 @@ static const struct known_call known[] = {
 	{ "aligned_alloc", NULL, NULL, "__perdure_sym_made", 0, 0, -1, false },
 
 	SHOWS(printf),
-	SHOWS(fprintf),
-	SHOWS(dprintf),
+	PRINTS(fprintf, 0),
+	PRINTS(dprintf, 0),
 	SHOWS(vprintf),
-	SHOWS(vfprintf),
+	PRINTS(vfprintf, 0),
 	SHOWS(puts),
-	SHOWS(fputs),
+	PRINTS(fputs, 1),
 	SHOWS(putchar),
-	SHOWS(putc),
-	SHOWS(fputc),
-	SHOWS(fwrite),
-	SHOWS(write),
+	PRINTS(putc, 1),
+	PRINTS(fputc, 1),
+	PRINTS(fwrite, 3),
+	PRINTS(write, 0),
 	SHOWS(perror),
 	SHOWS(syslog),
 	{ "free", NULL, "__perdure_sym_freed", NULL, 0, 0, -1, true },

@@ -7,7 +7,8 @@
 
 struct known_call {
 	const char *name;
-	/* One of these, or none: then the data is only shown to somebody. */
+	/* One of these, or none: then the data is only shown to somebody, or goes to a file: `to`.
+	 */
 	const char *instead;   /* the runtime's function of the same type, which keeps it */
 	const char *before;    /* a hook: (to, from, size) */
 	const char *after;     /* a hook: (result, from, size) */

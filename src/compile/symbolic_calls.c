@@ -294,12 +294,40 @@ static void pass_arguments(struct instrumenter *in, struct values *values, LLVMV
 	symbolic_pass(in, callee, shadows, passed);
 }
 
+/* What is printed to a file may be read again; elsewhere nobody cares. */
+static void print(struct instrumenter *in, struct values *values, LLVMValueRef call, unsigned file)
+{
+	LLVMValueRef stream;
+
+	values_settle(in, values, call, file);
+	for (unsigned i = 0; i < LLVMGetNumArgOperands(call); i++) {
+		LLVMValueRef argument = LLVMGetOperand(call, i);
+
+		if (i == file || !values_is_scalar(LLVMTypeOf(argument)))
+			continue;
+		instrument_before(in, call);
+		stream = symbolic_word(in, LLVMGetOperand(call, file));
+		values_resolve(in, values, call, i, "__perdure_sym_printed", stream);
+		if (LLVMGetTypeKind(LLVMTypeOf(argument)) != LLVMPointerTypeKind ||
+		    !may_change(argument))
+			continue;
+		instrument_before(in, call);
+		symbolic_if_touched(in, "__perdure_sym_printed_memory",
+				    symbolic_word(in, LLVMGetOperand(call, i)), stream,
+				    LLVMConstInt(in->i64, known_size(in, argument), false));
+	}
+}
+
 /* What it is given is decided, or does not matter; there is nothing symbolic about the result. */
 static void instrument_known(struct instrumenter *in, struct values *values, LLVMValueRef call,
 			     const struct known_call *known)
 {
 	bool shows = !known->before && !known->after && !known->instead && !known->decides;
 
+	if (shows && known->to >= 0) {
+		print(in, values, call, (unsigned)known->to);
+		return;
+	}
 	for (unsigned i = 0; i < LLVMGetNumArgOperands(call); i++)
 		values_resolve(in, values, call, i,
 			       shows ? "__perdure_sym_now" : "__perdure_sym_each",

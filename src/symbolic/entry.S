@@ -91,7 +91,9 @@ __perdure_sym_\name:
 	hook	branch
 	hook	switch
 	hook	returns
+	hook	printed
 	silent	shown
+	silent	printed_memory
 	silent	assembly
 	silent	fix_memory
 	silent	clear

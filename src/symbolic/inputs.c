@@ -409,6 +409,37 @@ int __perdure_sym_ungetc(int c, FILE *file)
 	return syscall(SYS_lseek, fileno(file), -1L, SEEK_CUR) < 0 ? EOF : c;
 }
 
+/* ---- what is printed ---- */
+
+HIDDEN uint64_t symbolic_hook_printed(uint32_t s, uint64_t stream);
+HIDDEN void symbolic_hook_printed_memory(uint64_t address, uint64_t stream, uint64_t size);
+
+/* Does it go to a file, of which it may come back? A descriptor, or a FILE. */
+static bool is_kept(uint64_t stream)
+{
+	enum { DESCRIPTORS = 1 << 16 };
+	int fd = stream < DESCRIPTORS ? (int)stream : fileno((FILE *)stream);
+	struct stat status;
+
+	return fd > STDERR_FILENO && syscall(SYS_fstat, fd, &status) == 0 &&
+	       (S_ISREG(status.st_mode) || S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode));
+}
+
+uint64_t symbolic_hook_printed(uint32_t s, uint64_t stream)
+{
+	return is_kept(stream) ? symbolic_fix(s, SYMBOLIC_LOST_CALL) : expression_value(s);
+}
+
+void symbolic_hook_printed_memory(uint64_t address, uint64_t stream, uint64_t size)
+{
+	if (!symbolic_on || !is_kept(stream))
+		return;
+	if (size)
+		memory_fix((const void *)address, size, SYMBOLIC_LOST_CALL);
+	else
+		memory_fix_from((const void *)address, SYMBOLIC_LOST_CALL);
+}
+
 /* ---- what the program names ---- */
 
 PUBLIC void __perdure_symbolic(void *p, size_t n, const char *name);

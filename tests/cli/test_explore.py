@@ -82,6 +82,21 @@ class Explore(TestCase):
         names -= {"widened_uint64_t", "widened_int64_t"}  # there is nothing wider
         self.assertEqual({f["message"] for f in self.load()["findings"]}, names)
 
+    def test_corners(self):
+        source = SYMBOLIC / "corners.c"
+        text = source.read_text()
+        crashes = {(int(value), number) for number, line in enumerate(text.splitlines(), 1)
+                   for value in re.findall(r"/\* crashes: (\d+) \*/", line)}
+        for level in LEVELS:
+            with self.subTest(level=level):
+                self.build(source, "corners", level)
+                self.explore("--sym-stdin", "2", "--inputs", "none", "./corners", "pool", status=1)
+                result = self.load()
+                self.assertEqual({f["message"] for f in result["findings"] if f["confirmed"]},
+                                 {"yes: " + name for name in re.findall(r'YES\("(.*?)"\)', text)})
+                self.assertEqual([f["message"] for f in result["findings"] if f["message"].startswith("no")], [])
+                self.assertEqual({(int(c["input"][0]["hex"][2:], 16), c["line"]) for c in result["crashes"]}, crashes)
+
     def test_inputs_of_all_kinds(self):
         self.write("inputs.c", r"""
             #include "pm.h"
