@@ -76,11 +76,21 @@ static void show(const struct explore *explore, const struct session *session, d
 		counts->query_ns / 1e9 / (seconds > 0 ? seconds : 1) / explore->settings.jobs;
 
 	fprintf(stderr,
-		"\r\033[Kperdure: %lu paths (%.0f/s), %u states wait, %lu branches, solver %.0f %%, "
-		"%u findings",
+		"\r\033[Kperdure: %lu paths (%.0f/s), %u states wait, %u of about %u places that change PM, "
+		"solver %.0f %%, %u findings",
 		counts->paths, counts->paths / (seconds > 0 ? seconds : 1), counts->waiting,
-		counts->branches, 100 * share, session->raw.entries);
+		explore->places, explore->pm_instructions, 100 * share, session->raw.entries);
 	fflush(stderr);
+}
+
+/* One path alone takes too much. */
+static void end_running(struct explore *explore)
+{
+	for (uint32_t i = 0; i < explore->states_used; i++)
+		if (explore->state[i].status == EXPLORE_RUNNING && explore->state[i].pid > 0) {
+			kill(explore->state[i].pid, SIGKILL);
+			explore->counts.too_large++;
+		}
 }
 
 /* States beyond the bound are kept as inputs from now on. */
@@ -92,6 +102,8 @@ static void bound_memory(const struct explore_run *run, struct explore *explore)
 	if (!most)
 		most = sysconf(_SC_PHYS_PAGES) / 2 * (sysconf(_SC_PAGESIZE) / 1024) / 1024;
 	target_usage(getpid(), &unused, &megabytes);
+	if (megabytes > most * 12 / 10)
+		end_running(explore);
 	if (megabytes > most * 8 / 10 && explore->settings.live > 4)
 		explore->settings.live =
 			explore->counts.live * 3 / 4 > 4 ? explore->counts.live * 3 / 4 : 4;

@@ -180,6 +180,7 @@ void inputs_note_limits(struct result *result)
 	     "questions were not answered in time (--solver-timeout)");
 	note(result, counts->dropped, "states were left out: there was no room (--max-states)");
 	note(result, counts->timed_out, "paths took too long (--timeout)");
+	note(result, counts->too_large, "paths took too much memory (--max-memory)");
 	note(result, counts->waiting, "states were still waiting");
 }
 

@@ -59,7 +59,6 @@ struct explore_kept {
 	uint32_t path;   /* whose it is */
 	uint32_t events; /* a state: so many decisions are taken already */
 	uint32_t sources, inputs;
-	uint32_t end; /* wait status of the path, if whole */
 	struct explore_source source[EXPLORE_SOURCES];
 	uint8_t value[EXPLORE_INPUTS];
 };
@@ -158,6 +157,7 @@ struct explore_counts {
 	uint64_t paths;     /* that have come to their end */
 	uint64_t crashed;   /* … by a signal */
 	uint64_t timed_out; /* … or not at all */
+	uint64_t too_large; /* … or took too much memory */
 	uint64_t states;    /* that were made */
 	uint64_t reexecuted;
 	uint64_t branches; /* decisions about symbolic conditions */
@@ -191,6 +191,7 @@ struct explore {
 	uint32_t weights;               /* a power of two, or 0 */
 	uint32_t pm_instructions;       /* by the static analysis */
 	uint32_t pm_reached;            /* of these, executed */
+	uint32_t places;                /* how many there are in the table */
 	uint32_t steered;               /* the analysis is over: paths may start */
 	uint32_t image;                 /* as stacks have it */
 	struct explore_weight *weight;  /* hash table */

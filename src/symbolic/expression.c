@@ -219,18 +219,16 @@ uint64_t expression_compute(enum symbolic_op op, unsigned width, uint64_t a, uin
 	return compute(op, width, a, b) & expression_mask(compares(op) ? 1 : width);
 }
 
-/* Of its operands the values are known. */
-static uint64_t evaluate(const struct expression *e)
+uint64_t expression_apply(const struct expression *e, uint64_t a, uint64_t b, uint64_t c,
+			  uint64_t input)
 {
-	uint64_t a = expressions[e->a].value, b = expressions[e->b].value;
-
 	switch (e->op) {
 	case SYMBOLIC_CONSTANT:
 		return e->constant;
 	case SYMBOLIC_INPUT:
-		return expression_model[e->constant];
+		return input;
 	case SYMBOLIC_IF:
-		return a ? b : expressions[e->c].value;
+		return a ? b : c;
 	case SYMBOLIC_EXTRACT:
 		return a >> e->constant & expression_mask(e->width);
 	case SYMBOLIC_ZEXT:
@@ -243,6 +241,14 @@ static uint64_t evaluate(const struct expression *e)
 	default:
 		return expression_compute(e->op, expressions[e->a].width, a, b);
 	}
+}
+
+/* Of its operands the values are known. */
+static uint64_t evaluate(const struct expression *e)
+{
+	return expression_apply(e, expressions[e->a].value, expressions[e->b].value,
+				expressions[e->c].value,
+				e->op == SYMBOLIC_INPUT ? expression_model[e->constant] : 0);
 }
 
 static uint32_t stale(uint32_t e)

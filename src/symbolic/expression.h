@@ -47,8 +47,9 @@ uint64_t expression_value(uint32_t e);
 void expression_model_changed(void);
 /* What an operation gives for these values; as the processor does where C leaves it open. */
 uint64_t expression_compute(enum symbolic_op op, unsigned width, uint64_t a, uint64_t b);
-/* Writes it as text, for --stats and tests; at most `size` characters. */
-void expression_print(uint32_t e, char *text, unsigned size);
+/* What an expression is if its operands are these; of an input, `input`. */
+uint64_t expression_apply(const struct expression *e, uint64_t a, uint64_t b, uint64_t c,
+			  uint64_t input);
 
 static inline const struct expression *expression_at(uint32_t e)
 {

@@ -18,6 +18,18 @@ const void *symbolic_frame;
 PUBLIC __thread struct symbolic_call __perdure_symbolic_call
 	__attribute__((tls_model("initial-exec")));
 
+void symbolic_take(const void *function, const void *frame, uint64_t *value, unsigned count)
+{
+	struct symbolic_call call = __perdure_symbolic_call;
+
+	symbolic_frame = frame;
+	__perdure_symbolic_call.callee = NULL;
+	for (unsigned i = 0; symbolic_on && call.callee == function && i < count; i++)
+		if (call.argument[i])
+			value[i] = symbolic_each(call.argument[i], SYMBOLIC_LOST_SIZE,
+						 (uintptr_t)function + i);
+}
+
 void symbolic_count(uint64_t *counter)
 {
 	__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
@@ -151,11 +163,6 @@ HIDDEN uint64_t symbolic_hook_store(uint32_t s, uint64_t address, uint32_t size,
 				    uint64_t value);
 HIDDEN uint64_t symbolic_hook_target(uint32_t s, uint64_t size);
 
-static bool is_mapped(uint64_t address)
-{
-	return syscall(SYS_msync, address & -(uint64_t)PAGE, (long)PAGE, (long)MS_ASYNC) == 0;
-}
-
 static uint32_t equals(uint32_t e, uint64_t value)
 {
 	unsigned width = expression_at(e)->width;
@@ -180,7 +187,7 @@ static int candidates(uint32_t s, uint64_t *list, unsigned size)
 	int count = path_values(s, list, CANDIDATES), kept = 0;
 
 	for (int i = 0; i < count; i++) {
-		if (is_mapped(list[i]) && is_mapped(list[i] + size - 1))
+		if (memory_is_mapped(list[i]) && memory_is_mapped(list[i] + size - 1))
 			list[kept++] = list[i];
 		else if (symbolic_decide(equals(s, list[i]), list[i] >> 12))
 			return 0; /* and the access itself will do the rest */

@@ -17,18 +17,10 @@
 #include "runtime/world.h"
 #include "symbolic/symbolic.h"
 
-extern __thread struct symbolic_call __perdure_symbolic_call
-	__attribute__((tls_model("initial-exec")));
-
 static struct explore_source source[EXPLORE_SOURCES];
 static uint32_t sources, used;
 static uint64_t inode[EXPLORE_SOURCES]; /* of files */
 static bool ended[EXPLORE_SOURCES];     /* somebody has read past the end */
-
-uint32_t inputs_used(void)
-{
-	return used;
-}
 
 static struct explore_source *add(uint32_t kind, const char *name, uint32_t count)
 {
@@ -216,19 +208,6 @@ static ssize_t read_source(const struct explore_source *from, int fd, void *byte
 
 /* ---- what stands in for libc's functions ---- */
 
-/* What was passed for the function that runs. */
-static void take(const void *function, const void *frame, uint64_t *value, unsigned count)
-{
-	struct symbolic_call call = __perdure_symbolic_call;
-
-	symbolic_frame = frame;
-	__perdure_symbolic_call.callee = NULL;
-	for (unsigned i = 0; symbolic_on && call.callee == function && i < count; i++)
-		if (call.argument[i])
-			value[i] = symbolic_each(call.argument[i], SYMBOLIC_LOST_SIZE,
-						 (uintptr_t)function + i);
-}
-
 PUBLIC ssize_t __perdure_sym_read(int fd, void *bytes, size_t size);
 PUBLIC ssize_t __perdure_sym_pread(int fd, void *bytes, size_t size, off_t offset);
 PUBLIC size_t __perdure_sym_fread(void *bytes, size_t size, size_t count, FILE *file);
@@ -243,7 +222,7 @@ ssize_t __perdure_sym_read(int fd, void *bytes, size_t size)
 	uint64_t value[3] = { (uint32_t)fd, (uintptr_t)bytes, size };
 	const struct explore_source *from;
 
-	take((const void *)__perdure_sym_read, __builtin_frame_address(0), value, 3);
+	symbolic_take((const void *)__perdure_sym_read, __builtin_frame_address(0), value, 3);
 	from = source_of((int)value[0]);
 	if (from)
 		return read_source(from, (int)value[0], (void *)value[1], value[2], -1);
@@ -255,7 +234,7 @@ ssize_t __perdure_sym_pread(int fd, void *bytes, size_t size, off_t offset)
 	uint64_t value[4] = { (uint32_t)fd, (uintptr_t)bytes, size, (uint64_t)offset };
 	const struct explore_source *from;
 
-	take((const void *)__perdure_sym_pread, __builtin_frame_address(0), value, 4);
+	symbolic_take((const void *)__perdure_sym_pread, __builtin_frame_address(0), value, 4);
 	from = source_of((int)value[0]);
 	if (from)
 		return read_source(from, (int)value[0], (void *)value[1], value[2],
@@ -274,7 +253,7 @@ size_t __perdure_sym_fread(void *bytes, size_t size, size_t count, FILE *file)
 	const struct explore_source *from;
 	ssize_t got;
 
-	take((const void *)__perdure_sym_fread, __builtin_frame_address(0), value, 4);
+	symbolic_take((const void *)__perdure_sym_fread, __builtin_frame_address(0), value, 4);
 	file = (FILE *)value[3];
 	from = source_of_stream(file);
 	if (!from)
@@ -299,7 +278,7 @@ int __perdure_sym_fgetc(FILE *file)
 {
 	const struct explore_source *from = source_of_stream(file);
 
-	take(NULL, __builtin_frame_address(0), NULL, 0);
+	symbolic_take(NULL, __builtin_frame_address(0), NULL, 0);
 	return from ? get_byte((const void *)__perdure_sym_fgetc, from, file) : fgetc(file);
 }
 
@@ -307,7 +286,7 @@ int __perdure_sym_getchar(void)
 {
 	const struct explore_source *from = source_of_stream(stdin);
 
-	take(NULL, __builtin_frame_address(0), NULL, 0);
+	symbolic_take(NULL, __builtin_frame_address(0), NULL, 0);
 	return from ? get_byte((const void *)__perdure_sym_getchar, from, stdin) : getchar();
 }
 
@@ -335,7 +314,7 @@ char *__perdure_sym_fgets(char *text, int size, FILE *file)
 	const struct explore_source *from;
 	size_t n;
 
-	take((const void *)__perdure_sym_fgets, __builtin_frame_address(0), value, 3);
+	symbolic_take((const void *)__perdure_sym_fgets, __builtin_frame_address(0), value, 3);
 	text = (char *)value[0];
 	size = (int)value[1];
 	file = (FILE *)value[2];
@@ -357,7 +336,7 @@ ssize_t __perdure_sym_getline(char **line, size_t *room, FILE *file)
 	const struct explore_source *from = source_of_stream(file);
 	size_t n;
 
-	take(NULL, __builtin_frame_address(0), NULL, 0);
+	symbolic_take(NULL, __builtin_frame_address(0), NULL, 0);
 	if (!from)
 		return getline(line, room, file);
 	if (!*line || *room < from->count + 1ul) {
@@ -378,7 +357,7 @@ int __perdure_sym_feof(FILE *file)
 {
 	const struct explore_source *from = source_of_stream(file);
 
-	take(NULL, __builtin_frame_address(0), NULL, 0);
+	symbolic_take(NULL, __builtin_frame_address(0), NULL, 0);
 	return from ? ended[from - source] : feof(file);
 }
 
@@ -389,7 +368,7 @@ void __perdure_sym_rewind(FILE *file)
 {
 	const struct explore_source *from = source_of_stream(file);
 
-	take(NULL, __builtin_frame_address(0), NULL, 0);
+	symbolic_take(NULL, __builtin_frame_address(0), NULL, 0);
 	if (from) {
 		ended[from - source] = false;
 		syscall(SYS_lseek, fileno(file), 0L, SEEK_SET);
@@ -402,7 +381,7 @@ int __perdure_sym_ungetc(int c, FILE *file)
 {
 	const struct explore_source *from = source_of_stream(file);
 
-	take(NULL, __builtin_frame_address(0), NULL, 0);
+	symbolic_take(NULL, __builtin_frame_address(0), NULL, 0);
 	if (!from)
 		return ungetc(c, file);
 	ended[from - source] = false;

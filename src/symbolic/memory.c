@@ -215,9 +215,9 @@ void memory_fix_from(const void *p, enum symbolic_loss why)
 /* ---- another model ---- */
 
 /* What was unmapped meanwhile is not looked at. */
-static bool is_mapped(uint64_t number)
+bool memory_is_mapped(uint64_t address)
 {
-	return syscall(SYS_msync, number * PAGE, (long)PAGE, (long)MS_ASYNC) == 0;
+	return syscall(SYS_msync, address & -(uint64_t)PAGE, (long)PAGE, (long)MS_ASYNC) == 0;
 }
 
 static void each_page(void (*function)(struct shadow *))
@@ -225,7 +225,7 @@ static void each_page(void (*function)(struct shadow *))
 	for (unsigned i = 0; i < pages; i++) {
 		struct shadow *s = &shadow[page_list[i]];
 
-		if (s->used && is_mapped(s->number - 1))
+		if (s->used && memory_is_mapped((s->number - 1) * PAGE))
 			function(s);
 	}
 }

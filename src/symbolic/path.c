@@ -14,14 +14,8 @@ static uint32_t constraint[CONSTRAINTS], constraints;
 static struct input {
 	uint32_t parent; /* itself if 0 */
 	bool tied;       /* of the group's first: some constraint is about two or more */
-	bool limited;    /* some values are excluded by constraints on it alone */
 	uint64_t excluded[4];
 } input[EXPRESSION_INPUTS];
-
-uint32_t path_constraints(void)
-{
-	return constraints;
-}
 
 static uint32_t group_of(uint32_t i)
 {
@@ -120,37 +114,13 @@ static int enlist(struct listed *list, uint32_t e, unsigned depth)
 	return (int)list->count++;
 }
 
-static uint64_t compute(const struct listed *list, unsigned i, unsigned input_value)
-{
-	const struct expression *x = &expressions[list->item[i].e];
-	uint64_t a = list->value[list->item[i].a], b = list->value[list->item[i].b];
-
-	switch (x->op) {
-	case SYMBOLIC_CONSTANT:
-		return x->constant;
-	case SYMBOLIC_INPUT:
-		return input_value;
-	case SYMBOLIC_IF:
-		return a ? b : list->value[list->item[i].c];
-	case SYMBOLIC_EXTRACT:
-		return a >> x->constant & expression_mask(x->width);
-	case SYMBOLIC_ZEXT:
-		return a;
-	case SYMBOLIC_SEXT:
-		return (uint64_t)expression_signed(expressions[x->a].width, a) &
-		       expression_mask(x->width);
-	case SYMBOLIC_CONCAT:
-		return a << expressions[x->b].width | b;
-	default:
-		return expression_compute(x->op, expressions[x->a].width, a, b);
-	}
-}
-
 /* What the last one is if the input has this value. */
 static uint64_t compute_all(struct listed *list, unsigned input_value)
 {
 	for (unsigned i = 0; i < list->count; i++)
-		list->value[i] = compute(list, i, input_value);
+		list->value[i] = expression_apply(
+			&expressions[list->item[i].e], list->value[list->item[i].a],
+			list->value[list->item[i].b], list->value[list->item[i].c], input_value);
 	return list->value[list->count - 1];
 }
 

@@ -41,6 +41,5 @@ void path_assume(uint32_t condition);
 void path_use(const struct path_change *change);
 /* The values of an expression of at most 64 bits that are possible; -1: more than `most`. */
 int path_values(uint32_t e, uint64_t *values, unsigned most);
-uint32_t path_constraints(void);
 
 #endif

@@ -4,11 +4,9 @@
  * weight go on. The root forks the first path, and those whose states were kept as inputs because
  * there was no room, or because what they have open cannot be shared; it sees them all end.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
-#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -25,6 +23,7 @@
 #include "fibers/fibers.h"
 #include "model/spin.h"
 #include "runtime/world.h"
+#include "symbolic/descriptors.h"
 #include "symbolic/symbolic.h"
 
 static struct explore_state *self; /* of this process; null in the root */
@@ -332,6 +331,7 @@ void states_reached(uintptr_t pc)
 			return;
 		if (!*slot) {
 			*slot = pc;
+			shared()->places++;
 			return;
 		}
 	}
@@ -339,126 +339,11 @@ void states_reached(uintptr_t pc)
 
 /* ---- forking ---- */
 
-enum { DESCRIPTORS = 800 };         /* above are our own: see world_tables.c */
-static bool inherited[DESCRIPTORS]; /* not opened by the program */
-
-/* A regular file that the program has open. */
-struct open_file {
-	int fd;
-	long at, flags, closes;
-	int copy; /* of one that is written: for the new process; or -1 */
-};
-
-struct open_files {
-	unsigned count;
-	bool others; /* that two processes cannot have each for itself: pipes, sockets and the like
-		      */
-	struct open_file file[DESCRIPTORS];
-};
-
-static void note_open(struct open_files *files, int fd)
-{
-	struct stat status;
-
-	if (syscall(SYS_fstat, fd, &status) < 0)
-		return;
-	if (!S_ISREG(status.st_mode)) {
-		files->others |=
-			!inherited[fd] && !S_ISDIR(status.st_mode) && !S_ISCHR(status.st_mode);
-		return;
-	}
-	if (fd == STDOUT_FILENO || fd == STDERR_FILENO)
-		return; /* all paths print to the same */
-	files->file[files->count++] = (struct open_file){
-		fd,
-		syscall(SYS_lseek, fd, 0L, SEEK_CUR),
-		syscall(SYS_fcntl, fd, F_GETFL, 0L),
-		syscall(SYS_fcntl, fd, F_GETFD, 0L),
-		-1,
-	};
-}
-
-/* Files that are open for writing: what one process writes the other one must not see. */
-static void copy_written(struct open_files *files)
-{
-	for (unsigned i = 0; i < files->count; i++)
-		if ((files->file[i].flags & O_ACCMODE) != O_RDONLY)
-			files->file[i].copy = world_copy_open(files->file[i].fd);
-}
-
-static void drop_copies(const struct open_files *files)
-{
-	for (unsigned i = 0; i < files->count; i++)
-		if (files->file[i].copy >= 0)
-			syscall(SYS_close, files->file[i].copy);
-}
-
-static void find_open(struct open_files *files)
-{
-	static struct pollfd list[DESCRIPTORS];
-	struct timespec none = { 0, 0 };
-
-	files->count = 0;
-	files->others = false;
-	for (int fd = 0; fd < DESCRIPTORS; fd++)
-		list[fd].fd = fd;
-	syscall(SYS_ppoll, list, (long)DESCRIPTORS, &none, NULL, 0L);
-	for (int fd = 0; fd < DESCRIPTORS; fd++)
-		if (!(list[fd].revents & POLLNVAL))
-			note_open(files, fd);
-}
-
-static void note_inherited(void)
-{
-	struct stat status;
-
-	for (int fd = 0; fd < DESCRIPTORS; fd++)
-		inherited[fd] = syscall(SYS_fstat, fd, &status) == 0 && !S_ISREG(status.st_mode);
-}
-
 static bool can_be_shared(const struct open_files *files)
 {
 	return !files->others &&
 	       !(runtime_execution->inputs & (INPUT_PROCESSES | INPUT_SOCKETS | INPUT_TIMERS)) &&
 	       !(runtime_execution->inputs & INPUT_THREADS && !fibers_on);
-}
-
-/* Not by printf: every page of the C library that a new process uses costs it a fault. */
-static void name_descriptor(int fd, char *path)
-{
-	static const char before[] = "/proc/self/fd/";
-	char digits[16];
-	unsigned n = 0, at = sizeof(before) - 1;
-
-	__builtin_memcpy(path, before, sizeof(before));
-	do
-		digits[n++] = (char)('0' + fd % 10);
-	while (fd /= 10);
-	while (n)
-		path[at++] = digits[--n];
-	path[at] = 0;
-}
-
-/* Two processes must not move each other's offsets; the other one may be ahead already. */
-static void reopen(const struct open_files *files)
-{
-	char path[64];
-
-	for (unsigned i = 0; i < files->count; i++) {
-		const struct open_file *file = &files->file[i];
-		int own;
-
-		if (file->copy >= 0)
-			world_use_copy(file->fd, file->copy);
-		name_descriptor(file->copy >= 0 ? file->copy : file->fd, path);
-		own = syscall(SYS_openat, AT_FDCWD, path,
-			      file->flags & ~(O_CREAT | O_EXCL | O_TRUNC | O_NOFOLLOW), 0);
-		if (own < 0)
-			continue;
-		syscall(SYS_dup3, own, file->fd, file->closes & FD_CLOEXEC ? O_CLOEXEC : 0);
-		syscall(SYS_close, own);
-		syscall(SYS_lseek, file->fd, file->at, SEEK_SET);
-	}
 }
 
 static void become(struct explore_state *state)
@@ -524,7 +409,7 @@ bool states_fork(uint64_t site, unsigned way, const struct path_change *change)
 
 	if (explore->stopped)
 		return false;
-	find_open(&files);
+	descriptors_find(&files);
 	if (explore->counts.live >= explore->settings.live || !can_be_shared(&files)) {
 		keep_state(site, way, change);
 		return false;
@@ -533,15 +418,15 @@ bool states_fork(uint64_t site, unsigned way, const struct path_change *change)
 	if (!state)
 		return false;
 	world_share();
-	copy_written(&files);
+	descriptors_copy_written(&files);
 	pid = fork_path();
 	if (pid == 0) {
 		become(state);
-		reopen(&files);
+		descriptors_reopen(&files);
 		wait_for_turn();
 		return true;
 	}
-	drop_copies(&files);
+	descriptors_drop_copies(&files);
 	if (pid < 0) {
 		give_up(state);
 		keep_state(site, way, change);
@@ -669,7 +554,7 @@ static void start_path(struct explore_state *state, int *argc, char ***argv)
 		syscall(SYS_exit_group, 125);
 	}
 	become(state);
-	note_inherited();
+	descriptors_note_inherited();
 	symbolic_on = !confirms;
 	solver_start();
 	if (confirms) {

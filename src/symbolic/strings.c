@@ -9,24 +9,6 @@
 
 #include "symbolic/symbolic.h"
 
-/* ---- arguments ---- */
-
-extern __thread struct symbolic_call __perdure_symbolic_call
-	__attribute__((tls_model("initial-exec")));
-
-/* What was passed for the function that runs; it must be asked for before anything else. */
-static void take(const void *function, const void *frame, uint64_t *value, unsigned count)
-{
-	struct symbolic_call call = __perdure_symbolic_call;
-
-	symbolic_frame = frame;
-	__perdure_symbolic_call.callee = NULL;
-	for (unsigned i = 0; symbolic_on && call.callee == function && i < count; i++)
-		if (call.argument[i])
-			value[i] = symbolic_each(call.argument[i], SYMBOLIC_LOST_ADDRESS,
-						 (uintptr_t)function + i);
-}
-
 static uint32_t byte_at(const char *p)
 {
 	uint32_t e = memory_load(p, 1);
@@ -117,7 +99,7 @@ int __perdure_sym_memcmp(const void *a, const void *b, size_t n)
 {
 	uint64_t value[3] = { (uintptr_t)a, (uintptr_t)b, n };
 
-	take((const void *)__perdure_sym_memcmp, __builtin_frame_address(0), value, 3);
+	symbolic_take((const void *)__perdure_sym_memcmp, __builtin_frame_address(0), value, 3);
 	if (!symbolic_on)
 		return memcmp(a, b, n);
 	return compare_any((const void *)__perdure_sym_memcmp, (const char *)value[0],
@@ -128,7 +110,7 @@ int __perdure_sym_bcmp(const void *a, const void *b, size_t n)
 {
 	uint64_t value[3] = { (uintptr_t)a, (uintptr_t)b, n };
 
-	take((const void *)__perdure_sym_bcmp, __builtin_frame_address(0), value, 3);
+	symbolic_take((const void *)__perdure_sym_bcmp, __builtin_frame_address(0), value, 3);
 	if (!symbolic_on)
 		return bcmp(a, b, n);
 	return compare_any((const void *)__perdure_sym_bcmp, (const char *)value[0],
@@ -139,7 +121,7 @@ int __perdure_sym_strcmp(const char *a, const char *b)
 {
 	uint64_t value[2] = { (uintptr_t)a, (uintptr_t)b };
 
-	take((const void *)__perdure_sym_strcmp, __builtin_frame_address(0), value, 2);
+	symbolic_take((const void *)__perdure_sym_strcmp, __builtin_frame_address(0), value, 2);
 	if (!symbolic_on)
 		return strcmp(a, b);
 	return compare_any((const void *)__perdure_sym_strcmp, (const char *)value[0],
@@ -150,7 +132,7 @@ int __perdure_sym_strncmp(const char *a, const char *b, size_t n)
 {
 	uint64_t value[3] = { (uintptr_t)a, (uintptr_t)b, n };
 
-	take((const void *)__perdure_sym_strncmp, __builtin_frame_address(0), value, 3);
+	symbolic_take((const void *)__perdure_sym_strncmp, __builtin_frame_address(0), value, 3);
 	if (!symbolic_on)
 		return strncmp(a, b, n);
 	return compare_any((const void *)__perdure_sym_strncmp, (const char *)value[0],
@@ -178,7 +160,7 @@ size_t __perdure_sym_strlen(const char *text)
 {
 	uint64_t value[1] = { (uintptr_t)text };
 
-	take((const void *)__perdure_sym_strlen, __builtin_frame_address(0), value, 1);
+	symbolic_take((const void *)__perdure_sym_strlen, __builtin_frame_address(0), value, 1);
 	return symbolic_on ? length((const char *)value[0], SIZE_MAX, __builtin_return_address(0))
 			   : strlen(text);
 }
@@ -187,7 +169,7 @@ size_t __perdure_sym_strnlen(const char *text, size_t most)
 {
 	uint64_t value[2] = { (uintptr_t)text, most };
 
-	take((const void *)__perdure_sym_strnlen, __builtin_frame_address(0), value, 2);
+	symbolic_take((const void *)__perdure_sym_strnlen, __builtin_frame_address(0), value, 2);
 	return symbolic_on ? length((const char *)value[0], value[1], __builtin_return_address(0))
 			   : strnlen(text, most);
 }
@@ -206,7 +188,7 @@ void *__perdure_sym_memchr(const void *p, int c, size_t n)
 	uint64_t value[3] = { (uintptr_t)p, (uint32_t)c, n };
 	const void *who = __builtin_return_address(0);
 
-	take((const void *)__perdure_sym_memchr, __builtin_frame_address(0), value, 3);
+	symbolic_take((const void *)__perdure_sym_memchr, __builtin_frame_address(0), value, 3);
 	if (!symbolic_on)
 		return memchr(p, c, n);
 	for (size_t i = 0; i < value[2]; i++)
@@ -220,7 +202,7 @@ char *__perdure_sym_strchr(const char *text, int c)
 	uint64_t value[2] = { (uintptr_t)text, (uint32_t)c };
 	const void *who = __builtin_return_address(0);
 
-	take((const void *)__perdure_sym_strchr, __builtin_frame_address(0), value, 2);
+	symbolic_take((const void *)__perdure_sym_strchr, __builtin_frame_address(0), value, 2);
 	if (!symbolic_on)
 		return strchr(text, c);
 	for (char *at = (char *)value[0];; at++) {
@@ -237,7 +219,7 @@ char *__perdure_sym_strrchr(const char *text, int c)
 	const void *who = __builtin_return_address(0);
 	char *found = NULL;
 
-	take((const void *)__perdure_sym_strrchr, __builtin_frame_address(0), value, 2);
+	symbolic_take((const void *)__perdure_sym_strrchr, __builtin_frame_address(0), value, 2);
 	if (!symbolic_on)
 		return strrchr(text, c);
 	for (char *at = (char *)value[0];; at++) {

@@ -10,6 +10,7 @@
  *   strings.c     functions of libc that keep symbolic data
  *   inputs.c      where symbolic bytes come from
  *   telling.c     what a path has done, for plug-ins
+ *   descriptors.c what it has open, when it forks
  *   states.c      forking at branches, and which state goes on
  */
 #ifndef SYMBOLIC_SYMBOLIC_H
@@ -22,6 +23,8 @@
 extern HIDDEN bool symbolic_on;
 /* What lies below this on the stack is not the program's. Each entry from it sets it. */
 extern HIDDEN const void *symbolic_frame;
+extern __thread struct symbolic_call __perdure_symbolic_call
+	__attribute__((tls_model("initial-exec"), visibility("default")));
 
 static inline struct explore *symbolic_shared(void)
 {
@@ -40,6 +43,7 @@ HIDDEN void memory_store(const void *p, unsigned size, uint32_t value);
 HIDDEN void memory_clear(const void *p, size_t size);
 /* Before the bytes themselves are copied; they may overlap. */
 HIDDEN void memory_copy(void *to, const void *from, size_t size);
+HIDDEN bool memory_is_mapped(uint64_t address);
 HIDDEN bool memory_is_symbolic(const void *p, size_t size);
 /* The bytes will stay as they are under the model. */
 HIDDEN void memory_fix(const void *p, size_t size, enum symbolic_loss why);
@@ -61,6 +65,11 @@ HIDDEN bool symbolic_decide(uint32_t condition, uint64_t site);
 HIDDEN uint64_t symbolic_fix(uint32_t e, enum symbolic_loss why);
 /* Goes on with each value that it can have, if these are not too many. */
 HIDDEN uint64_t symbolic_each(uint32_t e, enum symbolic_loss why, uint64_t site);
+/*
+ * A function that stands in for one of libc asks for its arguments before anything else: those that
+ * are symbolic are decided. `frame` is its own.
+ */
+HIDDEN void symbolic_take(const void *function, const void *frame, uint64_t *value, unsigned count);
 /* The result of a function that stands in for one of libc. */
 HIDDEN void symbolic_result(const void *function, uint32_t e);
 
@@ -68,7 +77,6 @@ HIDDEN void symbolic_result(const void *function, uint32_t e);
 
 /* The values are those of a state that was kept, or of the beginning: null. */
 HIDDEN void inputs_start(int *argc, char ***argv, const struct explore_kept *kept);
-HIDDEN uint32_t inputs_used(void);
 /* Copies them with what they are, for another process. */
 HIDDEN void inputs_keep(struct explore_kept *kept);
 /* A file is about to be written, or cut to this size: if it is symbolic, it is what it is from now

@@ -54,6 +54,17 @@ class Explore(TestCase):
                     self.assertEqual((result["stats"]["paths"], result["complete"]), (paths, True), result["limits"])
                     self.assertEqual(self.found(result), marks(source))
 
+    def test_findings_are_there_natively(self):
+        for name in ("magic", "checksum", "length", "arithmetic"):
+            with self.subTest(program=name):
+                source = SYMBOLIC / "programs" / (name + ".c")
+                size = re.search(r"define BYTES (\d+)", source.read_text())[1]
+                self.build(source, "program", "-O2")
+                self.explore("--sym-stdin", size, "./program", "pool", status=1)
+                for finding in self.load()["findings"]:
+                    self.run_tool("replay", finding["id"], status=1)
+                    (self.directory / "pool").unlink()
+
     def test_every_search_finds_everything(self):
         source = SYMBOLIC / "programs" / "journal.c"
         self.build(source, "program", "-O2")
