@@ -10,7 +10,6 @@
 
 #include "runtime/execution.h"
 
-enum { DESCRIPTORS = 800 };         /* above are our own: see world_tables.c */
 static bool inherited[DESCRIPTORS]; /* not opened by the program */
 
 static void note_open(struct open_files *files, int fd)
