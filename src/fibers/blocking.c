@@ -3,6 +3,7 @@
 #include "fibers/fibers.h"
 #include "races/races.h"
 #include "runtime/execution.h"
+#include "symbolic/symbolic.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -68,6 +69,8 @@ ssize_t fiber_write(int fd, const void *bytes, size_t size)
 
 void fiber_await_stream(FILE *stream)
 {
+	if (symbolic_on)
+		inputs_changed(fileno(stream), 0); /* read by code without expressions */
 	if (fibers_on && !alone() && stream->_IO_read_ptr >= stream->_IO_read_end)
 		fiber_await_descriptor(fileno(stream), POLLIN);
 }

@@ -426,6 +426,8 @@ PUBLIC ssize_t read(int fd, void *bytes, size_t size)
 {
 	ssize_t result;
 
+	if (symbolic_on)
+		inputs_changed(fd, 0);
 	if (runtime_recovers && read_image(fd, bytes, size, lseek(fd, 0, SEEK_CUR), &result, FRAME))
 		lseek(fd, result, SEEK_CUR);
 	else {

@@ -24,6 +24,7 @@
 #include "fibers/fibers.h"
 #include "races/races.h"
 #include "runtime/execution.h"
+#include "symbolic/symbolic.h"
 
 /* A function that fills [buffer, buffer + length) where `length` may use `result`. */
 #define FILLS(type, name, parameters, call, buffer, length)                                        \
@@ -168,8 +169,11 @@ static void loaded_vector(const struct iovec *vector, int count, const struct fr
 
 PUBLIC ssize_t readv(int fd, const struct iovec *vector, int count)
 {
-	ssize_t result = fiber_await(fd, POLLIN) ? REAL(readv)(fd, vector, count) : -1;
+	ssize_t result;
 
+	if (symbolic_on)
+		inputs_changed(fd, 0);
+	result = fiber_await(fd, POLLIN) ? REAL(readv)(fd, vector, count) : -1;
 	stored_vector(vector, count, result, FRAME);
 	return result;
 }

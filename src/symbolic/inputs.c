@@ -162,6 +162,28 @@ static const struct explore_source *source_of(int fd)
 	return NULL;
 }
 
+/* Other paths have the same file: this one gets one with what is certain now. */
+static void replace_file(int fd, const struct explore_source *from)
+{
+	long at = syscall(SYS_lseek, fd, 0L, SEEK_CUR), flags = syscall(SYS_fcntl, fd, F_GETFL, 0L);
+	int copy = world_own_file(), own;
+	char path[64];
+
+	if (copy < 0)
+		return;
+	syscall(SYS_pwrite64, copy, expression_model + from->first, from->count, 0L);
+	world_use_copy(fd, copy);
+	REAL(snprintf)(path, sizeof(path), "/proc/self/fd/%d", copy);
+	own = (int)syscall(SYS_openat, AT_FDCWD, path, flags & O_ACCMODE, 0);
+	if (own >= 0) {
+		syscall(SYS_dup2, own, fd);
+		syscall(SYS_close, own);
+		syscall(SYS_lseek, fd, at, SEEK_SET);
+	}
+	if (from->kind == EXPLORE_STDIN)
+		syscall(SYS_close, copy);
+}
+
 void inputs_changed(int fd, uint64_t size)
 {
 	const struct explore_source *from = source_of(fd);
@@ -173,7 +195,7 @@ void inputs_changed(int fd, uint64_t size)
 		path_assume(
 			expression_make(SYMBOLIC_EQ, 8, expression_input(from->first + i),
 					expression_constant(8, expression_model[from->first + i])));
-	syscall(SYS_pwrite64, fd, expression_model + from->first, from->count, 0L);
+	replace_file(fd, from);
 	inode[from - source] = 0;
 }
 
