@@ -2,7 +2,6 @@
 """perdure check as a user meets it: what it leaves alone, what it survives, budgets, servers."""
 
 import os
-import pathlib
 import random
 import signal
 import subprocess
@@ -118,12 +117,12 @@ for number in (3, 4):
 
 def processes_of(directory):
     found = []
-    for path in pathlib.Path("/proc").glob("[0-9]*/cwd"):
+    for number in filter(str.isdigit, os.listdir("/proc")):
         try:
-            if os.readlink(path) == str(directory) and int(path.parent.name) != os.getpid():
-                found.append(path.parent.name)
+            if os.readlink("/proc/%s/cwd" % number) == str(directory) and int(number) != os.getpid():
+                found.append(number)
         except OSError:
-            pass
+            pass  # it has ended meanwhile
     return found
 
 

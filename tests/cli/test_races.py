@@ -246,9 +246,9 @@ class Races(TestCase):
                     pthread_mutex_lock(&lock);
                     byte = (char)++*pm;
                     pthread_mutex_unlock(&lock);
-                    PERSIST(pm);
                     if (write((int)(long)fd, &byte, 1) != 1)
                         break;
+                    PERSIST(pm); /* too late: the client knows */
                 }
                 return NULL;
             }
