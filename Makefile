@@ -40,7 +40,7 @@ install: all
 	@cmake --install $(BUILD) --prefix $(PREFIX) >/dev/null
 
 FORMATTED = $(shell git ls-files 'src/*.[ch]' 'include/*.h' 'tests/unit/*.[ch]' 'tests/litmus/*.[ch]' 'bench/*.[ch]' 'examples/*.c' \
-	'tests/threads/*.[ch]' 'tests/races/*.[ch]' 'tests/model/*.c' 'tests/binary/*.c')
+	'tests/threads/*.[ch]' 'tests/races/*.[ch]' 'tests/symbolic/*.c' 'tests/symbolic/programs/*.[ch]' 'tests/model/*.c' 'tests/binary/*.c')
 
 format:
 	@clang-format-19 -i $(FORMATTED)

@@ -26,7 +26,7 @@ static void print_explore_help(void)
 
 static bool set_up(struct session *session, const struct options *options)
 {
-	enum { LIVE = 600, SOLVER_MS = 2000, TIMEOUT = 10, SPARES = 128 };
+	enum { LIVE = 600, PATH_MIB = 4, SOLVER_MS = 2000, TIMEOUT = 10, SPARES = 128 };
 	struct explore_settings *settings;
 	long jobs = options->jobs ? options->jobs : sysconf(_SC_NPROCESSORS_ONLN);
 
@@ -35,6 +35,8 @@ static bool set_up(struct session *session, const struct options *options)
 	*settings = options->explore;
 	settings->jobs = jobs > EXPLORE_SOLVERS ? EXPLORE_SOLVERS : (uint32_t)jobs;
 	settings->live = LIVE;
+	if (options->max_memory && options->max_memory / PATH_MIB < LIVE)
+		settings->live = 1 + (uint32_t)(options->max_memory / PATH_MIB);
 	settings->solver_ms = settings->solver_ms ? settings->solver_ms : SOLVER_MS;
 	settings->timeout = options->timeout ? (uint32_t)options->timeout : TIMEOUT;
 	settings->seed = options->schedules.seed;

@@ -574,44 +574,48 @@ static void make_hookable(struct instrumenter *in, LLVMValueRef function)
 
 enum { LARGE_FUNCTION = 8000 }; /* instructions */
 
+void instrument_collect(struct instructions *all, LLVMBasicBlockRef block)
+{
+	for (LLVMValueRef i = LLVMGetFirstInstruction(block); i; i = LLVMGetNextInstruction(i)) {
+		if (all->count == all->room) {
+			all->room = all->room ? all->room * 2 : 256;
+			all->list = realloc(all->list, all->room * sizeof(*all->list));
+			if (!all->list)
+				abort();
+		}
+		all->list[all->count++] = i;
+	}
+}
+
 static void instrument_function(struct instrumenter *in, LLVMValueRef function)
 {
-	LLVMValueRef *list = NULL;
+	struct instructions all = { 0 };
 	LLVMBasicBlockRef block = NULL;
 	struct chain_block *chains;
 	struct link link = { 0 };
-	size_t count = 0, room = 0, blocks;
+	size_t blocks;
 
 	in->function = function;
 	make_hookable(in, function);
 	instrument_stored(in, function);
-	for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(function); block;
-	     block = LLVMGetNextBasicBlock(block))
-		for (LLVMValueRef i = LLVMGetFirstInstruction(block); i;
-		     i = LLVMGetNextInstruction(i)) {
-			if (count == room) {
-				room = room ? room * 2 : 256;
-				list = realloc(list, room * sizeof(*list));
-				if (!list)
-					abort();
-			}
-			list[count++] = i;
-		}
+	for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(function); b;
+	     b = LLVMGetNextBasicBlock(b))
+		instrument_collect(&all, b);
 	/* Each inlined test adds blocks; the optimiser needs quadratic time for very many. */
-	in->outlined = count > LARGE_FUNCTION;
+	in->outlined = all.count > LARGE_FUNCTION;
 	chains = link_blocks(in, function, &blocks);
-	for (size_t i = 0; i < count; i++) {
-		if (LLVMGetInstructionParent(list[i]) != block) {
-			block = LLVMGetInstructionParent(list[i]);
+	for (size_t i = 0; i < all.count; i++) {
+		if (LLVMGetInstructionParent(all.list[i]) != block) {
+			block = LLVMGetInstructionParent(all.list[i]);
 			link = find_block(chains, blocks, block)->first;
 		}
 		in->link = link;
-		link = after(in, list[i], link, chain_id(in, 2 * i + 1));
-		instrument_instruction(in, list[i]);
+		link = after(in, all.list[i], link, chain_id(in, 2 * i + 1));
+		instrument_instruction(in, all.list[i]);
 	}
-	in->chain = chain_id(in, 2 * count);
+	in->chain = chain_id(in, 2 * all.count);
 	free(chains);
-	free(list);
+	free(all.list);
 }
 
 /*

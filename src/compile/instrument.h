@@ -32,7 +32,7 @@ struct instrumenter {
 	LLVMTypeRef void_type, pointer, i1, i8, i32, i64;
 	LLVMValueRef inline_state; /* __perdure_inline */
 	LLVMValueRef function;     /* the one being instrumented */
-	bool is_callback;          /* … may be called by code that was not built with --symbolic */
+	bool is_callback;          /* it may be called by code that was not built with --symbolic */
 	bool outlined;             /* it is so large that tests are not inlined */
 	uint32_t chain;            /* the first one of this function, see event.h */
 	struct link {
@@ -47,6 +47,13 @@ struct access {
 	LLVMValueRef size; /* i64 */
 	uint32_t flags;    /* enum perdure_access_flag, with the order shifted in */
 };
+
+/* Instructions as they are before anything is added. Free the list. */
+struct instructions {
+	LLVMValueRef *list;
+	size_t count, room;
+};
+void instrument_collect(struct instructions *instructions, LLVMBasicBlockRef block);
 
 /* Places the builder before an instruction, with a debug location that is always valid. */
 void instrument_before(struct instrumenter *in, LLVMValueRef instruction);

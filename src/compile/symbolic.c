@@ -383,34 +383,24 @@ static void instrument_function(struct instrumenter *in, LLVMValueRef function, 
 {
 	struct values values = { .site = *site };
 	struct order order;
-	LLVMValueRef *list = NULL;
-	size_t count = 0, room = 0;
+	struct instructions all = { 0 };
 
 	in->function = function;
 	order_blocks(function, &order);
 	for (size_t b = 0; b < order.count; b++)
-		for (LLVMValueRef i = LLVMGetFirstInstruction(order.list[b]); i;
-		     i = LLVMGetNextInstruction(i)) {
-			if (count == room) {
-				room = room ? room * 2 : 256;
-				list = realloc(list, room * sizeof(*list));
-				if (!list)
-					abort();
-			}
-			list[count++] = i;
-		}
+		instrument_collect(&all, order.list[b]);
 	take_parameters(in, &values, function);
-	for (size_t i = 0; i < count; i++)
-		if (LLVMIsAAllocaInst(list[i]))
-			clear_variable(in, list[i]);
+	for (size_t i = 0; i < all.count; i++)
+		if (LLVMIsAAllocaInst(all.list[i]))
+			clear_variable(in, all.list[i]);
 	add_phis(in, &values, &order);
-	for (size_t i = 0; i < count; i++)
-		instrument_instruction(in, &values, list[i]);
+	for (size_t i = 0; i < all.count; i++)
+		instrument_instruction(in, &values, all.list[i]);
 	fill_phis(in, &values, &order);
 	*site = values.site;
 	free(values.slot);
 	free(order.list);
-	free(list);
+	free(all.list);
 }
 
 /* ---- the module ---- */

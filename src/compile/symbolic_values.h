@@ -7,11 +7,13 @@
 #include "symbolic/abi.h"
 
 /* Which values of a function have an expression: a hash table. */
+struct values_pair {
+	LLVMValueRef value, shadow;
+	unsigned leaf; /* of a structure in registers: which field */
+};
+
 struct values {
-	struct values_pair {
-		LLVMValueRef value, shadow;
-		unsigned leaf; /* of a structure in registers: which field */
-	} *slot;
+	struct values_pair *slot;
 	size_t size, used;
 	uint64_t site;         /* of the next branch */
 	LLVMValueRef variable; /* where arguments of a function like printf are noted; or null */

@@ -101,7 +101,7 @@ static void bound_memory(const struct explore_run *run, struct explore *explore)
 
 	if (!most)
 		most = sysconf(_SC_PHYS_PAGES) / 2 * (sysconf(_SC_PAGESIZE) / 1024) / 1024;
-	target_usage(getpid(), &unused, &megabytes);
+	target_usage(explore->root, &unused, &megabytes);
 	if (megabytes > most * 12 / 10)
 		end_running(explore);
 	if (megabytes > most * 8 / 10 && explore->settings.live > 4)

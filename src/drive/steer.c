@@ -62,7 +62,7 @@ static uint32_t slots_for(uint32_t count)
 
 static void add_weight(struct explore *explore, uint64_t edge, uint32_t weight)
 {
-	uint32_t at = (uint32_t)(edge * 0x9e3779b97f4a7c15ull >> 33);
+	uint32_t at = explore_weight_at(edge);
 
 	while (explore->weight[at % explore->weights].site &&
 	       explore->weight[at % explore->weights].site != edge)
@@ -109,7 +109,7 @@ static void read_all(struct steer *steer, struct explore *explore, FILE *in)
 			list = realloc(list, (count + 1ul) * sizeof(*list));
 			if (!list)
 				abort();
-			list[count++] = (struct weight){ site * 2 + way, weight };
+			list[count++] = (struct weight){ explore_edge(site, way), weight };
 		} else if (sscanf(line, "p %u %u %4095[^\n]", &way, &column, file) == 3) {
 			add_place(steer, file, way, column);
 		}

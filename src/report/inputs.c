@@ -105,17 +105,23 @@ static const struct explore_kept *input_of(const struct explore *explore, uint32
 	return number ? &explore->input[number - 1] : NULL;
 }
 
+/* Where it was; null if that is not known. */
+static const struct frame_info *place_of(const struct result *result,
+					 const struct explore_crash *crash, struct site *site)
+{
+	if (crash->stack)
+		symbols_resolve(result->session, crash->stack, site);
+	return site_shown(site);
+}
+
 void inputs_print_crashes(FILE *out, const struct result *result)
 {
 	for (uint32_t i = 0; i < result->explore->crashes; i++) {
 		const struct explore_crash *crash = &result->explore->crash[i];
 		const struct explore_kept *input = input_of(result->explore, crash->input);
-		const struct frame_info *frame;
 		struct site site = { 0 };
+		const struct frame_info *frame = place_of(result, crash, &site);
 
-		if (crash->stack)
-			symbols_resolve(result->session, crash->stack, &site);
-		frame = site_shown(&site);
 		fprintf(out, "perdure: %u path%s ended by SIG%s", crash->count,
 			crash->count == 1 ? " was" : "s were", sigabbrev_np((int)crash->signal));
 		if (frame && frame->file)
@@ -135,12 +141,9 @@ json_t *inputs_crashes_json(const struct result *result)
 	for (uint32_t i = 0; i < result->explore->crashes; i++) {
 		const struct explore_crash *crash = &result->explore->crash[i];
 		const struct explore_kept *input = input_of(result->explore, crash->input);
-		const struct frame_info *frame;
 		struct site site = { 0 };
+		const struct frame_info *frame = place_of(result, crash, &site);
 
-		if (crash->stack)
-			symbols_resolve(result->session, crash->stack, &site);
-		frame = site_shown(&site);
 		json_array_append_new(list,
 				      json_pack("{s:i, s:i, s:o, s:i, s:o, s:o}", "signal",
 						(int)crash->signal, "count", (int)crash->count,

@@ -1,44 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Entry points of the hooks that instrumented code calls with LLVM's preserve_most convention:
- * every general register but r11 is kept, so that the program's fast path needs no spills.
- * Each passes its own frame as one more argument; the frame's return address is the event's place.
+ * Entry points of the hooks that instrumented code calls with LLVM's preserve_most convention. Each passes its own frame as one more argument; the frame's return address is the event's place.
  */
+#include "runtime/keep_registers.inc"
 	.text
 
 	.macro hook name, implementation, frame_argument
-	.globl	\name
-	.type	\name, @function
-\name:
-	.cfi_startproc
-	pushq	%rbp
-	.cfi_def_cfa_offset 16
-	.cfi_offset %rbp, -16
-	movq	%rsp, %rbp
-	.cfi_def_cfa_register %rbp
-	pushq	%rax
-	pushq	%rcx
-	pushq	%rdx
-	pushq	%rsi
-	pushq	%rdi
-	pushq	%r8
-	pushq	%r9
-	pushq	%r10
+	keep_registers \name
 	movq	%rbp, \frame_argument
 	call	\implementation
-	popq	%r10
-	popq	%r9
-	popq	%r8
-	popq	%rdi
-	popq	%rsi
-	popq	%rdx
-	popq	%rcx
-	popq	%rax
-	popq	%rbp
-	.cfi_def_cfa %rsp, 8
-	ret
-	.cfi_endproc
-	.size	\name, . - \name
+	restore_registers \name
 	.endm
 
 	.hidden	perdure_load_wanted

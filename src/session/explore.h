@@ -54,9 +54,7 @@ struct explore_source {
 /* What a path was given: enough to run it again. */
 struct explore_kept {
 	bool used;
-	bool whole;      /* the path has come to its end */
 	bool ran;        /* it was run once more, to see whether its findings are there */
-	uint32_t path;   /* whose it is */
 	uint32_t events; /* a state: so many decisions are taken already */
 	uint32_t sources, inputs;
 	struct explore_source source[EXPLORE_SOURCES];
@@ -152,6 +150,18 @@ struct explore_crash {
 	uint32_t signal, stack, input; /* index + 1 */
 	uint32_t count;
 };
+
+/* One way of a branch, as the tables know it. */
+static inline uint64_t explore_edge(uint64_t site, unsigned way)
+{
+	return site * 2 + way;
+}
+
+/* Where its weight is looked for first, and then behind it; the table's size is a power of two. */
+static inline uint32_t explore_weight_at(uint64_t edge)
+{
+	return (uint32_t)(edge * 0x9e3779b97f4a7c15ull >> 33);
+}
 
 struct explore_counts {
 	uint64_t paths;     /* that have come to their end */

@@ -19,17 +19,19 @@ struct node {
 
 static struct node *node;
 static uint32_t nodes, room;
-static struct link {
+struct link {
 	long function;
 	uint32_t next;
-} *link_list;
+};
+static struct link *link_list;
 static uint32_t links;
 static uint32_t unknown; /* the object of code that is not known */
 
-static struct slot {
+struct slot {
 	LLVMValueRef value;
 	uint32_t node;
-} *slots;
+};
+static struct slot *slots;
 static size_t slots_size, slots_used;
 static bool changed;
 

@@ -1,80 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Entry points of the hooks for symbolic values, called with LLVM's preserve_most convention like
- * those of runtime/hooks.S: all general registers are kept but r11 and the one for the result.
+ * those of runtime/hooks.S.
  */
+#include "runtime/keep_registers.inc"
 	.hidden	symbolic_frame
 	.text
 
 	.macro hook name
-	.globl	__perdure_sym_\name
-	.type	__perdure_sym_\name, @function
-__perdure_sym_\name:
-	.cfi_startproc
-	pushq	%rbp
-	.cfi_def_cfa_offset 16
-	.cfi_offset %rbp, -16
-	movq	%rsp, %rbp
-	.cfi_def_cfa_register %rbp
-	pushq	%rcx
-	pushq	%rdx
-	pushq	%rsi
-	pushq	%rdi
-	pushq	%r8
-	pushq	%r9
-	pushq	%r10
-	pushq	%rax
+	keep_registers __perdure_sym_\name
 	movq	%rbp, symbolic_frame(%rip)
 	call	symbolic_hook_\name
-	addq	$8, %rsp
-	popq	%r10
-	popq	%r9
-	popq	%r8
-	popq	%rdi
-	popq	%rsi
-	popq	%rdx
-	popq	%rcx
-	popq	%rbp
-	.cfi_def_cfa %rsp, 8
-	ret
-	.cfi_endproc
-	.size	__perdure_sym_\name, . - __perdure_sym_\name
+	restore_registers __perdure_sym_\name, result
 	.endm
 
 	/* The same for those without a result. */
 	.macro silent name
-	.globl	__perdure_sym_\name
-	.type	__perdure_sym_\name, @function
-__perdure_sym_\name:
-	.cfi_startproc
-	pushq	%rbp
-	.cfi_def_cfa_offset 16
-	.cfi_offset %rbp, -16
-	movq	%rsp, %rbp
-	.cfi_def_cfa_register %rbp
-	pushq	%rcx
-	pushq	%rdx
-	pushq	%rsi
-	pushq	%rdi
-	pushq	%r8
-	pushq	%r9
-	pushq	%r10
-	pushq	%rax
+	keep_registers __perdure_sym_\name
 	movq	%rbp, symbolic_frame(%rip)
 	call	symbolic_hook_\name
-	popq	%rax
-	popq	%r10
-	popq	%r9
-	popq	%r8
-	popq	%rdi
-	popq	%rsi
-	popq	%rdx
-	popq	%rcx
-	popq	%rbp
-	.cfi_def_cfa %rsp, 8
-	ret
-	.cfi_endproc
-	.size	__perdure_sym_\name, . - __perdure_sym_\name
+	restore_registers __perdure_sym_\name
 	.endm
 
 	hook	binary

@@ -51,11 +51,6 @@ static void unlock(bool locked)
 
 /* ---- which one goes on ---- */
 
-static uint64_t edge_of(uint64_t site, unsigned way)
-{
-	return site * 2 + way;
-}
-
 static uint32_t *taken(uint64_t edge)
 {
 	return &shared()->edge[(edge * 0x9e3779b97f4a7c15ull >> 40) % EXPLORE_EDGES];
@@ -64,7 +59,7 @@ static uint32_t *taken(uint64_t edge)
 static uint32_t weight_behind(uint64_t edge)
 {
 	const struct explore *explore = shared();
-	uint32_t at = (uint32_t)(edge * 0x9e3779b97f4a7c15ull >> 33);
+	uint32_t at = explore_weight_at(edge);
 
 	for (uint32_t i = 0; explore->weights && i < explore->weights; i++, at++) {
 		const struct explore_weight *w = &explore->weight[at % explore->weights];
@@ -207,7 +202,6 @@ static struct explore_kept *new_kept(uint32_t *index)
 		if (!explore->input[i].used) {
 			kept = &explore->input[i];
 			kept->used = true;
-			kept->whole = false;
 			*index = i;
 			explore->kept_from = i + 1;
 		}
@@ -222,7 +216,7 @@ static void free_kept(uint32_t index)
 		shared()->kept_from = index;
 }
 
-static void keep_own(bool whole)
+static void keep_own(void)
 {
 	struct explore_kept *kept;
 	uint32_t index;
@@ -233,9 +227,7 @@ static void keep_own(bool whole)
 		own_input = index + 1;
 	}
 	kept = &shared()->input[own_input - 1];
-	kept->path = self ? self->path : 0;
 	kept->events = decisions;
-	kept->whole = whole;
 	inputs_keep(kept);
 }
 
@@ -244,7 +236,7 @@ static void on_new_finding(struct raw_finding *finding)
 	if (!self)
 		return;
 	if (!own_input)
-		keep_own(false);
+		keep_own();
 	finding->input = own_input;
 	finding->paths = (uint32_t)shared()->counts.paths;
 }
@@ -275,7 +267,7 @@ static bool on_known_finding(struct raw_finding *finding)
 	if (i == RAW_INPUTS)
 		return true;
 	if (!own_input)
-		keep_own(false);
+		keep_own();
 	finding->more[i] = own_input;
 	return true;
 }
@@ -307,7 +299,7 @@ static void keep_state(uint64_t site, unsigned way, const struct path_change *ch
 	if (state) {
 		state->kept = index;
 		state->depth = self->depth + 1;
-		state->edge = edge_of(site, way);
+		state->edge = explore_edge(site, way);
 		state->weight = weight_behind(state->edge);
 		state->status = EXPLORE_AS_INPUT;
 		shared()->counts.waiting++;
@@ -375,7 +367,7 @@ static struct explore_state *new_waiting(uint64_t site, unsigned way)
 
 	if (state) {
 		state->depth = self->depth + 1;
-		state->edge = edge_of(site, way);
+		state->edge = explore_edge(site, way);
 		state->weight = weight_behind(state->edge);
 		state->status = EXPLORE_WAITING;
 		explore->counts.waiting++;
@@ -445,7 +437,7 @@ void states_took(uint64_t site, unsigned way)
 	if (decisions <= replayed)
 		return;
 	self->depth++;
-	self->edge = edge_of(site, way);
+	self->edge = explore_edge(site, way);
 	self->weight = weight_behind(self->edge);
 	self->born = __atomic_add_fetch(&shared()->clock, 1, __ATOMIC_RELAXED);
 	__atomic_fetch_add(taken(self->edge), 1, __ATOMIC_RELAXED);
@@ -486,7 +478,7 @@ void states_end(void)
 		return;
 	}
 	if (own_input || runtime_session->stream.on)
-		keep_own(true);
+		keep_own();
 	telling_end(own_input, false);
 	symbolic_count(&explore->counts.paths);
 	self->ended = 1;
@@ -514,7 +506,7 @@ void states_crashed(uint32_t signal, uint32_t stack)
 		states_end();
 		return;
 	}
-	keep_own(false);
+	keep_own();
 	locked = lock();
 	for (i = 0; i < explore->crashes; i++)
 		if (explore->crash[i].signal == signal && explore->crash[i].stack == stack)

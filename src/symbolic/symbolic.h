@@ -2,7 +2,7 @@
 /*
  * Symbolic execution inside the target, which was built with `perdure-cc --symbolic`.
  *
- *   expression.c  values as expressions over the inputs
+ *   expression.c  values as expressions over the inputs; derived.c those that are made of others
  *   path.c        what a path has assumed, and whether it may go another way
  *   solver.c      asks a solver, in a process of its own, what cannot be found out here
  *   memory.c      which bytes of memory are symbolic

@@ -359,14 +359,43 @@ class Explore(TestCase):
         process.send_signal(signal.SIGTERM)
         self.assertEqual(process.wait(timeout=20), 1)
         self.assertEqual(subprocess.run(["pgrep", "-f", str(self.directory)], capture_output=True).stdout, b"")
-        self.explore("--max-states", "1", "--max-time", "20", "--sym-stdin", "3", "./endless", "pool")
+        source = SYMBOLIC / "programs" / "journal.c"
+        self.build(source, "program", "-O2")
+        self.explore("--max-states", "2", "--sym-stdin", "4", "--inputs", "none", "./program", "pool")
+        result = self.load()
+        self.assertLess(result["stats"]["paths"], 341)
+        self.assertTrue(any("--max-states" in limit for limit in result["limits"]), result["limits"])
+
+    def test_output_and_hard_questions(self):
+        self.write("hard.c", r"""
+            #include <perdure/perdure.h>
+            #include "pm.h"
+            int main(int argc, char **argv)
+            {
+                unsigned long *pm = pm_map(argv), x, y;
+                perdure_symbolic(&x, sizeof(x), "x");
+                perdure_symbolic(&y, sizeof(y), "y");
+                *pm = argc;
+                PERSIST(pm);
+                puts("hello");
+                if (x > 1 && y > 1 && x < 0xffffffff && y < 0xffffffff && x * y * (x ^ y) == 0xfffffffafffffff1)
+                    puts("factors");
+                return 0;
+            }""")
+        self.build("hard.c", "hard", "-O1")
+        silent = self.explore("--solver-timeout", "1", "./hard", "pool", status=0)
+        self.assertTrue(any("--solver-timeout" in limit for limit in self.load()["limits"]), self.load()["limits"])
+        shown = self.explore("--solver-timeout", "1", "--show-output", "./hard", "pool", status=0)
+        self.assertEqual(("hello" in silent.stdout, "hello" in shown.stdout), (False, True))
 
     def test_states_as_inputs(self):
         """With room for one process, everything else is run again from its input."""
         source = SYMBOLIC / "programs" / "parser.c"
         self.build(source, "program", "-O2")
-        self.explore("--max-memory", "1", "--sym-stdin", "4", "--inputs", "none", "./program", "pool", status=1)
-        self.assertEqual((self.load()["stats"]["paths"], self.found()), (29, marks(source)))
+        self.explore("--max-memory", "4", "--sym-stdin", "4", "--inputs", "none", "./program", "pool", status=1)
+        stats = self.load()["stats"]
+        self.assertEqual((stats["paths"], self.found()), (29, marks(source)))
+        self.assertGreater(stats["states_reexecuted"], 10)
 
     def test_not_symbolic(self):
         self.write("plain.c", '#include "pm.h"\nint main(int argc, char **argv) { *(int *)pm_map(argv) = argc; return 0; }')

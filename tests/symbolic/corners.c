@@ -143,13 +143,13 @@ static void sizes(unsigned char x)
 
 static void mapped_again(unsigned char x)
 {
-	unsigned char *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
-				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	unsigned char *page =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	page[0] = x;
 	munmap(page, 4096);
-	page = mmap(page, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
-		    -1, 0);
+	page = mmap(page, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+		    0);
 	if (page[0])
 		NO("a new page");
 	munmap(page, 4096);
@@ -181,9 +181,8 @@ static void files(unsigned char x)
 int main(int argc, char **argv)
 {
 	static void (*const corner[])(unsigned char) = {
-		overlapping_stores, null_in_table,   variable_arguments, structures,
-		filled,             sorted,          wide_assumption,    sizes,
-		mapped_again,       divided,         files,
+		overlapping_stores, null_in_table, variable_arguments, structures, filled, sorted,
+		wide_assumption,    sizes,         mapped_again,       divided,    files,
 	};
 	uint64_t *pm = pm_map(argv);
 	unsigned char in[2];

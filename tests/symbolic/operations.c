@@ -30,8 +30,8 @@ static unsigned used;
 /* Numbers that are often special. */
 static uint64_t operand(void)
 {
-	static const uint64_t special[] = { 0,          1,         2,          0x7f,
-					    0x80,       0xff,      0x7fff,     0x8000,
+	static const uint64_t special[] = { 0,          1,          2,         0x7f,
+					    0x80,       0xff,       0x7fff,    0x8000,
 					    0x7fffffff, UINT32_MAX, INT64_MAX, UINT64_MAX };
 	static uint64_t state = 88172645463325252ull;
 
@@ -80,9 +80,9 @@ static void *fresh(unsigned size)
 #define ARITHMETIC(type)                                                                           \
 	BINARY(add, type, type, a + b, 1)                                                          \
 	BINARY(sub, type, type, a - b, 1)                                                          \
-	BINARY(mul, type, type, a *b, 1)                          \
-	BINARY(div, type, type, a / b, b != 0 && b != (type)-1)                \
-	BINARY(rem, type, type, a % b, b != 0 && b != (type)-1)                \
+	BINARY(mul, type, type, a *b, 1)                                                           \
+	BINARY(div, type, type, a / b, b != 0 && b != (type) - 1)                                  \
+	BINARY(rem, type, type, a % b, b != 0 && b != (type) - 1)                                  \
 	BINARY(and, type, type, a &b, 1)                                                           \
 	BINARY(or, type, type, a | b, 1)                                                           \
 	BINARY(xor, type, type, a ^ b, 1)                                                          \
