@@ -5,15 +5,21 @@
 
 #include "compile/symbolic.h"
 
-/* name, instead, before, after, to, from, size, decides: as in calls.h */
-#define INSTEAD(function) #function, "__perdure_sym_" #function, NULL, NULL, -1, -1, -1, false
-#define COPIES(name, to, from, size) #name, NULL, "__perdure_sym_copy", NULL, to, from, size, false
-#define FILLS(function, to, size) #function, NULL, "__perdure_sym_clear", NULL, to, to, size, false
+/* name, instead, before, after, to, from, size, decides, makes: as in calls.h */
+#define INSTEAD(function)                                                                          \
+	#function, "__perdure_sym_" #function, NULL, NULL, -1, -1, -1, false, false
+/* The one of symbolic/libc, and another name of it. */
+#define OWN(function) #function, "perdure.libc." #function, NULL, NULL, -1, -1, -1, false, false
+#define AS(name, function) name, "perdure.libc." #function, NULL, NULL, -1, -1, -1, false, false
+#define COPIES(name, to, from, size)                                                               \
+	#name, NULL, "__perdure_sym_copy", NULL, to, from, size, false, false
+#define FILLS(function, to, size)                                                                  \
+	#function, NULL, "__perdure_sym_clear", NULL, to, to, size, false, false
 /* Its arguments must be what they are, but nothing comes back. */
-#define DECIDES(function) #function, NULL, NULL, NULL, -1, -1, -1, true
+#define DECIDES(function) #function, NULL, NULL, NULL, -1, -1, -1, true, false
 /* It prints, to this file. */
-#define PRINTS(function, file) #function, NULL, NULL, NULL, file, -1, -1, false
-#define SHOWS(function) #function, NULL, NULL, NULL, -1, -1, -1, false
+#define PRINTS(function, file) #function, NULL, NULL, NULL, file, -1, -1, false, false
+#define SHOWS(function) #function, NULL, NULL, NULL, -1, -1, -1, false, false
 
 static const struct known_call known[] = {
 	{ INSTEAD(memcmp) },
@@ -25,19 +31,97 @@ static const struct known_call known[] = {
 	{ INSTEAD(memchr) },
 	{ INSTEAD(strchr) },
 	{ INSTEAD(strrchr) },
+	{ INSTEAD(strcasecmp) },
+	{ INSTEAD(strncasecmp) },
 	{ INSTEAD(read) },
 	{ INSTEAD(pread) },
-	{ "pread64", "__perdure_sym_pread", NULL, NULL, -1, -1, -1, false },
+	{ "pread64", "__perdure_sym_pread", NULL, NULL, -1, -1, -1, false, false },
 	{ INSTEAD(fread) },
 	{ INSTEAD(fgetc) },
-	{ "getc", "__perdure_sym_fgetc", NULL, NULL, -1, -1, -1, false },
+	{ "getc", "__perdure_sym_fgetc", NULL, NULL, -1, -1, -1, false, false },
 	{ INSTEAD(getchar) },
 	{ INSTEAD(fgets) },
 	{ INSTEAD(getline) },
 	{ INSTEAD(feof) },
 	{ INSTEAD(rewind) },
 	{ INSTEAD(ungetc) },
-	{ "__perdure_assume", "__perdure_sym_assume", NULL, NULL, -1, -1, -1, false },
+	{ "__perdure_assume", "__perdure_sym_assume", NULL, NULL, -1, -1, -1, false, false },
+
+	{ OWN(isalnum) },
+	{ OWN(isalpha) },
+	{ OWN(isascii) },
+	{ OWN(isblank) },
+	{ OWN(iscntrl) },
+	{ OWN(isdigit) },
+	{ OWN(isgraph) },
+	{ OWN(islower) },
+	{ OWN(isprint) },
+	{ OWN(ispunct) },
+	{ OWN(isspace) },
+	{ OWN(isupper) },
+	{ OWN(isxdigit) },
+	{ OWN(toascii) },
+	{ OWN(tolower) },
+	{ OWN(toupper) },
+	{ OWN(htonl) },
+	{ OWN(htons) },
+	{ OWN(ntohl) },
+	{ OWN(ntohs) },
+	{ OWN(atoi) },
+	{ OWN(atol) },
+	{ AS("atoll", atol) },
+	{ OWN(strtol) },
+	{ AS("strtoll", strtol) },
+	{ AS("strtoimax", strtol) },
+	{ AS("__isoc23_strtol", strtol) },
+	{ AS("__isoc23_strtoll", strtol) },
+	{ OWN(strtoul) },
+	{ AS("strtoull", strtoul) },
+	{ AS("strtoumax", strtoul) },
+	{ AS("__isoc23_strtoul", strtoul) },
+	{ AS("__isoc23_strtoull", strtoul) },
+	{ OWN(snprintf) },
+	{ OWN(vsnprintf) },
+	{ OWN(sprintf) },
+	{ OWN(vsprintf) },
+	{ OWN(asprintf) },
+	{ OWN(vasprintf) },
+	{ OWN(sscanf) },
+	{ AS("__isoc99_sscanf", sscanf) },
+	{ AS("__isoc23_sscanf", sscanf) },
+	{ OWN(vsscanf) },
+	{ AS("__isoc99_vsscanf", vsscanf) },
+	{ AS("__isoc23_vsscanf", vsscanf) },
+	{ OWN(fscanf) },
+	{ AS("__isoc99_fscanf", fscanf) },
+	{ AS("__isoc23_fscanf", fscanf) },
+	{ OWN(vfscanf) },
+	{ AS("__isoc99_vfscanf", vfscanf) },
+	{ AS("__isoc23_vfscanf", vfscanf) },
+	{ OWN(scanf) },
+	{ AS("__isoc99_scanf", scanf) },
+	{ AS("__isoc23_scanf", scanf) },
+	{ OWN(qsort) },
+	{ OWN(qsort_r) },
+	{ OWN(bsearch) },
+	{ OWN(strspn) },
+	{ OWN(strcspn) },
+	{ OWN(strpbrk) },
+	{ OWN(strtok) },
+	{ OWN(strtok_r) },
+	{ AS("__strtok_r", strtok_r) },
+	{ OWN(strsep) },
+	{ OWN(strchrnul) },
+	{ OWN(rawmemchr) },
+	{ OWN(memrchr) },
+	{ OWN(memmem) },
+	{ OWN(strstr) },
+	{ OWN(strcasestr) },
+	{ OWN(strncat) },
+	{ OWN(stpncpy) },
+	{ OWN(strndup) },
+	{ OWN(memccpy) },
+	{ OWN(_ZSt11_Hash_bytesPKvmm) },
 
 	{ COPIES(memcpy, 0, 1, 2) },
 	{ COPIES(memmove, 0, 1, 2) },
@@ -58,15 +142,16 @@ static const struct known_call known[] = {
 	{ FILLS(pmem_memset_nodrain, 0, 2) },
 	{ FILLS(pmemobj_memset, 1, 3) },
 	{ FILLS(pmemobj_memset_persist, 1, 3) },
-	{ "strcpy", NULL, "__perdure_sym_copy_text", NULL, 0, 1, -1, false },
-	{ "stpcpy", NULL, "__perdure_sym_copy_text", NULL, 0, 1, -1, false },
-	{ "strncpy", NULL, "__perdure_sym_copy_part", NULL, 0, 1, 2, false },
-	{ "strcat", NULL, "__perdure_sym_append_text", NULL, 0, 1, -1, false },
-	{ "strdup", NULL, "__perdure_sym_measure", "__perdure_sym_copy_text", 0, 0, -1, false },
-	{ "realloc", NULL, "__perdure_sym_moves", "__perdure_sym_moved", 0, 0, 1, false },
-	{ "calloc", NULL, NULL, "__perdure_sym_made", 0, 0, -1, false },
-	{ "malloc", NULL, NULL, "__perdure_sym_made", 0, 0, -1, false },
-	{ "aligned_alloc", NULL, NULL, "__perdure_sym_made", 0, 0, -1, false },
+	{ "strcpy", NULL, "__perdure_sym_copy_text", NULL, 0, 1, -1, false, false },
+	{ "stpcpy", NULL, "__perdure_sym_copy_text", NULL, 0, 1, -1, false, false },
+	{ "strncpy", NULL, "__perdure_sym_copy_part", NULL, 0, 1, 2, false, false },
+	{ "strcat", NULL, "__perdure_sym_append_text", NULL, 0, 1, -1, false, false },
+	{ "strdup", NULL, "__perdure_sym_measure", "__perdure_sym_copy_text", 0, 0, -1, false,
+	  false },
+	{ "realloc", NULL, "__perdure_sym_moves", "__perdure_sym_moved", 0, 0, 1, false, true },
+	{ "calloc", NULL, NULL, "__perdure_sym_made", 0, 0, -1, false, true },
+	{ "malloc", NULL, NULL, "__perdure_sym_made", 0, 0, -1, false, true },
+	{ "aligned_alloc", NULL, NULL, "__perdure_sym_made", 0, 0, -1, false, true },
 
 	{ SHOWS(printf) },
 	{ PRINTS(fprintf, 0) },
@@ -82,7 +167,7 @@ static const struct known_call known[] = {
 	{ PRINTS(write, 0) },
 	{ SHOWS(perror) },
 	{ SHOWS(syslog) },
-	{ "free", NULL, "__perdure_sym_freed", NULL, 0, 0, -1, true },
+	{ "free", NULL, "__perdure_sym_freed", NULL, 0, 0, -1, true, false },
 	{ DECIDES(msync) },
 	{ FILLS(munmap, 0, 1) },
 	{ DECIDES(mmap) },
@@ -107,9 +192,8 @@ static const struct known_call known[] = {
 };
 
 /* C++'s new and delete have many names. */
-static const struct known_call creates = {
-	"new", NULL, NULL, "__perdure_sym_made", 0, 0, -1, false
-};
+static const struct known_call creates = { "new", NULL,  NULL, "__perdure_sym_made", 0, 0,
+					   -1,    false, true };
 static const struct known_call deletes = { DECIDES(delete) };
 
 const struct known_call *calls_find(const char *name)

@@ -14,6 +14,7 @@ struct known_call {
 	const char *after;     /* a hook: (result, from, size) */
 	int8_t to, from, size; /* arguments; -1: there is none */
 	bool decides;          /* none, but it is not only shown */
+	bool makes;            /* an object: the numbers are its size */
 };
 
 /* Null if nothing is known. */

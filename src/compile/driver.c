@@ -23,6 +23,7 @@ struct request {
 	bool is_static; /* -static: impossible, the runtime is a shared object */
 	bool inputs;
 	bool cxx;
+	bool symbolic;
 };
 
 /*
@@ -96,10 +97,23 @@ static void examine(const struct arguments *user, struct request *request)
 		else if (strcmp(argument, "-static") == 0 || strcmp(argument, "--static") == 0 ||
 			 strcmp(argument, "-static-pie") == 0)
 			request->is_static = true;
+		else if (strcmp(argument, "--symbolic") == 0)
+			request->symbolic = true;
 		if (argument[0] != '-' || strcmp(argument, "-") == 0 ||
 		    strncmp(argument, "-l", 2) == 0)
 			request->inputs = true;
 	}
+}
+
+/* What headers would do by tables, or leave to a library that has no expressions. */
+static void add_symbolic_options(struct arguments *out, const char *prefix)
+{
+	setenv(SYMBOLIC_VARIABLE, "1", 1);
+	arguments_add(out, "--start-no-unused-arguments");
+	arguments_add(out, "-D__NO_CTYPE");
+	arguments_add(out, "-include");
+	arguments_addf(out, "%s/include/perdure/compat/perdure-symbolic.h", prefix);
+	arguments_add(out, "--end-no-unused-arguments");
 }
 
 static void add_compile_options(struct arguments *out, const char *prefix)
@@ -137,13 +151,15 @@ static void build_command(struct arguments *out, const struct arguments *user, c
 	if (request->cxx)
 		arguments_add(out, "--driver-mode=g++");
 	add_compile_options(out, prefix);
+	if (request->symbolic)
+		add_symbolic_options(out, prefix);
 	if (request->links && request->inputs && !request->partial)
 		add_link_options(out, prefix);
 	for (size_t i = 0; i < user->count; i++)
-		if (strcmp(user->list[i], "--symbolic") == 0)
-			setenv(SYMBOLIC_VARIABLE, "1", 1);
-		else if (!is_dropped(user->list[i]))
+		if (strcmp(user->list[i], "--symbolic") != 0 && !is_dropped(user->list[i]))
 			arguments_add(out, user->list[i]);
+	if (request->symbolic && request->links && request->inputs && !request->partial)
+		arguments_addf(out, "-Wl,%s/lib/perdure/libperdure-libc.a", prefix);
 	/* Last, so that they win: backtraces need lines, frame pointers and real calls. */
 	arguments_add(out, "--start-no-unused-arguments");
 	arguments_add(out, "-g");

@@ -318,6 +318,11 @@ static void print(struct instrumenter *in, struct values *values, LLVMValueRef c
 	}
 }
 
+static bool is_size(LLVMValueRef call, unsigned i)
+{
+	return LLVMGetTypeKind(LLVMTypeOf(LLVMGetOperand(call, i))) == LLVMIntegerTypeKind;
+}
+
 /* What it is given is decided, or does not matter; there is nothing symbolic about the result. */
 static void instrument_known(struct instrumenter *in, struct values *values, LLVMValueRef call,
 			     const struct known_call *known)
@@ -330,7 +335,9 @@ static void instrument_known(struct instrumenter *in, struct values *values, LLV
 	}
 	for (unsigned i = 0; i < LLVMGetNumArgOperands(call); i++)
 		values_resolve(in, values, call, i,
-			       shows ? "__perdure_sym_now" : "__perdure_sym_each",
+			       shows                              ? "__perdure_sym_now"
+			       : known->makes && is_size(call, i) ? "__perdure_sym_room"
+								  : "__perdure_sym_each",
 			       values_loss(in, SYMBOLIC_LOST_SIZE));
 	if (known->before)
 		calls_before(in, call, known);

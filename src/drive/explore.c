@@ -88,6 +88,7 @@ static void end_running(struct explore *explore)
 {
 	for (uint32_t i = 0; i < explore->states_used; i++)
 		if (explore->state[i].status == EXPLORE_RUNNING && explore->state[i].pid > 0) {
+			explore->state[i].killed = 1;
 			kill(explore->state[i].pid, SIGKILL);
 			explore->counts.too_large++;
 		}

@@ -397,6 +397,12 @@ static bool is_helper(const struct frame_info *frame)
 	return !frame->file && strncmp(frame->function, "__perdure.", 10) == 0;
 }
 
+/* What stands in for libc in symbolic builds. */
+static bool is_libc(const struct frame_info *frame)
+{
+	return !frame->file && strncmp(frame->function, "perdure.libc.", 13) == 0;
+}
+
 static bool is_system(const char *path)
 {
 	return strncmp(path, "/usr/include/", 13) == 0 || strncmp(path, "/usr/lib/", 9) == 0;
@@ -471,6 +477,9 @@ static void resolve(const struct session *session, uint32_t stack, struct site *
 		if (frames.count > before && (is_helper(&frames.list[before]) ||
 					      is_repeated(&frames, before, module, pc[i] - 1)))
 			frames.count = before;
+		if (frames.count > before && is_libc(&frames.list[before]))
+			while (frames.count && !frames.list[frames.count - 1].file)
+				frames.count--; /* and those that it is made of */
 		if (frames.count > before &&
 		    strcmp(frames.list[frames.count - 1].function, "main") == 0)
 			break;

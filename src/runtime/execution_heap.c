@@ -52,7 +52,7 @@ void execution_use_heap(void)
 		return;
 	}
 	if (runtime_explores) {
-		__perdure_heap_enter(0, 1);
+		__perdure_heap_enter(0, 0); /* memory of its own, as all paths have */
 		return;
 	}
 	if (slot && slot->world && world_has(slot->world))

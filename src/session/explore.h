@@ -66,16 +66,15 @@ enum explore_status {
 	EXPLORE_NEW, /* about to be something */
 	EXPLORE_WAITING,
 	EXPLORE_RUNNING,
-	EXPLORE_ENDED, /* and another one runs in its place */
 	EXPLORE_AS_INPUT,
 };
 
 struct explore_state {
 	uint32_t status;
 	int32_t pid;
-	uint32_t go;    /* futex: may go on */
-	uint32_t path;  /* its number */
-	uint32_t ended; /* its path is complete */
+	uint32_t go;     /* futex: may go on */
+	uint32_t path;   /* its number */
+	uint32_t killed; /* it took too long, or too much */
 	uint32_t depth;
 	uint32_t kept;   /* EXPLORE_AS_INPUT: index */
 	uint64_t weight; /* by the searcher: the greatest goes on first */
@@ -187,6 +186,7 @@ struct explore {
 	uint32_t lock;
 	uint32_t telling; /* lock: a path tells what it has done */
 	int32_t root;     /* the process that all paths come from */
+	uint32_t turn;    /* futex: the root has to decide who goes on */
 	uint32_t next_path;
 	uint64_t clock;
 	uint32_t stopped; /* no more states: the time is over */

@@ -50,17 +50,20 @@ void descriptors_drop_copies(const struct open_files *files)
 
 void descriptors_find(struct open_files *files)
 {
-	static struct pollfd list[DESCRIPTORS];
+	enum { ONCE = 100 }; /* few enough for the page of the stack that is in use anyway */
 	struct timespec none = { 0, 0 };
+	struct pollfd list[ONCE];
 
 	files->count = 0;
 	files->others = false;
-	for (int fd = 0; fd < DESCRIPTORS; fd++)
-		list[fd].fd = fd;
-	syscall(SYS_ppoll, list, (long)DESCRIPTORS, &none, NULL, 0L);
-	for (int fd = 0; fd < DESCRIPTORS; fd++)
-		if (!(list[fd].revents & POLLNVAL))
-			note_open(files, fd);
+	for (int first = 0; first < DESCRIPTORS; first += ONCE) {
+		for (int i = 0; i < ONCE; i++)
+			list[i] = (struct pollfd){ .fd = first + i };
+		syscall(SYS_ppoll, list, (long)ONCE, &none, NULL, 0L);
+		for (int i = 0; i < ONCE; i++)
+			if (!(list[i].revents & POLLNVAL))
+				note_open(files, first + i);
+	}
 }
 
 void descriptors_note_inherited(void)

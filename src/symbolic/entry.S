@@ -30,6 +30,7 @@
 	hook	now
 	hook	fix
 	hook	each
+	hook	room
 	hook	target
 	hook	divisor
 	hook	argument

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What code that was built with --symbolic calls when something is symbolic. */
+#include <errno.h>
 #include <link.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -46,6 +47,13 @@ void symbolic_result(const void *function, uint32_t e)
 	__perdure_symbolic_call.result[0] = e && expression_at(e)->only ? e : 0;
 }
 
+/* What is asked and forked on the way is nobody's business. */
+static void restore_errno(const int *before)
+{
+	errno = *before;
+}
+#define KEEP_ERRNO __attribute__((cleanup(restore_errno), unused)) const int before = errno
+
 /* ---- deciding ---- */
 
 bool symbolic_decide(uint32_t condition, uint64_t site)
@@ -54,6 +62,7 @@ bool symbolic_decide(uint32_t condition, uint64_t site)
 	bool now = expression_value(condition);
 	uint32_t other = now ? expression_not(condition) : condition;
 	enum path_answer answer;
+	KEEP_ERRNO;
 
 	if (!expression_at(condition)->only)
 		return now;
@@ -82,6 +91,7 @@ uint64_t symbolic_fix(uint32_t e, enum symbolic_loss why)
 {
 	unsigned width = expression_at(e)->width;
 	uint64_t value = expression_value(e);
+	KEEP_ERRNO;
 
 	if (!expression_at(e)->only)
 		return value;
@@ -95,6 +105,7 @@ uint64_t symbolic_each(uint32_t e, enum symbolic_loss why, uint64_t site)
 	uint64_t values[CANDIDATES];
 	unsigned width = expression_at(e)->width;
 	int count;
+	KEEP_ERRNO;
 
 	if (!expression_at(e)->only)
 		return expression_value(e);
@@ -185,6 +196,7 @@ static uint32_t content_of(uint64_t address, unsigned size)
 static int candidates(uint32_t s, uint64_t *list, unsigned size)
 {
 	int count = path_values(s, list, CANDIDATES), kept = 0;
+	KEEP_ERRNO;
 
 	for (int i = 0; i < count; i++) {
 		if (memory_is_mapped(list[i]) && memory_is_mapped(list[i] + size - 1))
@@ -309,6 +321,7 @@ void symbolic_hook_assembly(uint64_t address, uint64_t same, uint64_t size)
 HIDDEN uint64_t symbolic_hook_now(uint32_t s, uint64_t unused);
 HIDDEN uint64_t symbolic_hook_fix(uint32_t s, uint64_t why);
 HIDDEN uint64_t symbolic_hook_each(uint32_t s, uint64_t why);
+HIDDEN uint64_t symbolic_hook_room(uint32_t s, uint64_t why);
 HIDDEN uint64_t symbolic_hook_divisor(uint32_t s, uint64_t unused);
 HIDDEN uint64_t symbolic_hook_branch(uint32_t s, uint64_t site);
 HIDDEN uint64_t symbolic_hook_switch(uint32_t s, const uint64_t *cases, uint32_t count,
@@ -328,6 +341,22 @@ uint64_t symbolic_hook_fix(uint32_t s, uint64_t why)
 uint64_t symbolic_hook_each(uint32_t s, uint64_t why)
 {
 	return symbolic_each(s, (enum symbolic_loss)why, why);
+}
+
+/*
+ * The size of an object: if it is small, as large as any small one, and the number stays what it
+ * is. If it may be larger, that is another path.
+ */
+uint64_t symbolic_hook_room(uint32_t s, uint64_t why)
+{
+	enum { SMALL = 4096 };
+	unsigned width = expression_at(s)->width;
+
+	if (symbolic_decide(
+		    expression_make(SYMBOLIC_ULE, width, s, expression_constant(width, SMALL)),
+		    why))
+		return SMALL;
+	return symbolic_fix(s, (enum symbolic_loss)why);
 }
 
 uint64_t symbolic_hook_divisor(uint32_t s, uint64_t unused)

@@ -31,7 +31,8 @@ static uint32_t decisions;         /* that this path has taken */
 static uint32_t replayed;          /* so many are known */
 static uint32_t own_input;         /* index + 1 of what was kept of this path */
 static bool over;
-static bool confirms; /* an input that is known, with numbers as they are */
+static bool confirms;                 /* an input that is known, with numbers as they are */
+static struct sigaction own_children; /* what SIGCHLD means to the program */
 
 static struct explore *shared(void)
 {
@@ -344,7 +345,6 @@ static void become(struct explore_state *state)
 	state->pid = getpid();
 	over = false;
 	own_input = 0;
-	prctl(PR_SET_CHILD_SUBREAPER, 0);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	fibers_are_path();
 	thread_is_path();
@@ -448,15 +448,23 @@ void states_took(uint64_t site, unsigned way)
 /* ---- the end of a path ---- */
 
 /* Another one goes on while this process dies; one that is kept as an input is the root's. */
-static void hand_on(void)
+static void leave(void)
 {
+	static struct explore_state none;
+	struct explore *explore = shared();
 	bool locked = lock();
 	struct explore_state *next = best(true);
 
-	if (next && next->status == EXPLORE_WAITING) {
-		self->status = EXPLORE_ENDED;
+	explore->counts.live--;
+	if (next && next->status == EXPLORE_WAITING && !explore->stopped) {
 		let_go(next);
+	} else {
+		explore->counts.running--;
+		__atomic_add_fetch(&explore->turn, 1, __ATOMIC_RELEASE);
+		syscall(SYS_futex, &explore->turn, FUTEX_WAKE, 1, NULL, NULL, 0);
 	}
+	free_state(self);
+	self = &none;
 	unlock(locked);
 }
 
@@ -481,14 +489,14 @@ void states_end(void)
 		keep_own();
 	telling_end(own_input, false);
 	symbolic_count(&explore->counts.paths);
-	self->ended = 1;
-	hand_on();
+	leave();
 }
 
 void states_silence(void)
 {
 	over = true;
 	symbolic_count(&shared()->counts.silenced);
+	leave();
 	syscall(SYS_exit_group, 0);
 	__builtin_unreachable();
 }
@@ -508,6 +516,7 @@ void states_crashed(uint32_t signal, uint32_t stack)
 	}
 	keep_own();
 	locked = lock();
+	explore->counts.crashed++;
 	for (i = 0; i < explore->crashes; i++)
 		if (explore->crash[i].signal == signal && explore->crash[i].stack == stack)
 			break;
@@ -541,6 +550,7 @@ static void start_path(struct explore_state *state, int *argc, char ***argv)
 
 	setitimer(ITIMER_REAL, &never, NULL);
 	signal(SIGALRM, SIG_DFL);
+	sigaction(SIGCHLD, &own_children, NULL);
 	if (!path || !session_make_own(runtime_session, path) || !expression_start()) {
 		message("there is not enough address space to explore");
 		syscall(SYS_exit_group, 125);
@@ -581,35 +591,19 @@ static bool silent_output(void)
 	return true;
 }
 
-static struct explore_state *state_of(pid_t pid)
-{
-	struct explore *explore = shared();
-
-	for (uint32_t i = 0; i < explore->states_used; i++)
-		if (explore->state[i].status && explore->state[i].pid == pid)
-			return &explore->state[i];
-	return NULL;
-}
-
-static void note_end(pid_t pid, int status)
+/* It is dead, and did not come to say so itself. */
+static void note_death(struct explore_state *state)
 {
 	struct explore *explore = shared();
 	bool locked = lock();
-	struct explore_state *state = state_of(pid);
 
-	if (state) {
-		if (state->status == EXPLORE_RUNNING)
-			explore->counts.running--;
-		else if (state->status == EXPLORE_WAITING)
-			explore->counts.waiting--;
-		if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL) {
-			explore->counts.crashed++;
-			/* It did not come to say so itself. */
-			explore->counts.paths += state->status == EXPLORE_RUNNING && !state->ended;
-		}
-		explore->counts.live--;
-		free_state(state);
+	explore->counts.running--;
+	explore->counts.live--;
+	if (!state->killed) {
+		explore->counts.crashed++;
+		explore->counts.paths++;
 	}
+	free_state(state);
 	unlock(locked);
 }
 
@@ -634,14 +628,29 @@ static void watch(void)
 	struct explore *explore = shared();
 	uint64_t most = explore->settings.timeout * 1000000000ull;
 
-	for (uint32_t i = 0; most && i < explore->states_used; i++) {
-		const struct explore_state *state = &explore->state[i];
+	for (uint32_t i = 0; i < explore->states_used; i++) {
+		struct explore_state *state = &explore->state[i];
+		pid_t pid = state->pid;
 
-		if (state->status == EXPLORE_RUNNING && state->pid && cpu_ns(state->pid) > most) {
-			syscall(SYS_kill, state->pid, SIGKILL);
+		if (state->status != EXPLORE_RUNNING || !pid)
+			continue;
+		if (syscall(SYS_kill, pid, 0) < 0 && errno == ESRCH) {
+			if (state->status == EXPLORE_RUNNING && state->pid == pid)
+				note_death(state);
+		} else if (most && !state->killed && cpu_ns(pid) > most) {
+			state->killed = 1;
+			syscall(SYS_kill, pid, SIGKILL);
 			symbolic_count(&explore->counts.timed_out);
 		}
 	}
+}
+
+/* Until somebody has ended whose place nobody has taken; or not so long. */
+static void wait_for_ends(uint32_t turn)
+{
+	struct timespec most = { .tv_nsec = 10000000 };
+
+	syscall(SYS_futex, &shared()->turn, FUTEX_WAIT, turn, &most, NULL, 0);
 }
 
 /* Lets as many go on as may run at once. True in a new path. */
@@ -685,14 +694,21 @@ static bool schedule(int *argc, char ***argv)
 	return false;
 }
 
-/* The time is over: nobody goes on, but the root. */
+/* Nobody goes on, but the root. What a path has left behind may stay for longer. */
 static void end_all(void)
 {
+	enum { PATIENCE = 200 }; /* milliseconds */
 	struct explore *explore = shared();
+	int unused;
 
 	for (uint32_t i = 0; i < explore->states_used; i++)
 		if (explore->state[i].status && explore->state[i].pid)
 			syscall(SYS_kill, explore->state[i].pid, SIGKILL);
+	for (int i = 0; i < PATIENCE && waitpid(-1, &unused, WNOHANG) >= 0; i++)
+		syscall(SYS_nanosleep, &(struct timespec){ .tv_nsec = 1000000 }, NULL);
+	for (uint32_t i = 0; i < explore->states_used; i++)
+		explore->state[i].status = EXPLORE_FREE;
+	explore->states_used = explore->free_from = 0;
 }
 
 /* One input, with numbers and without expressions. True in the process that does it. */
@@ -750,9 +766,9 @@ void states_start(int *argc, char ***argv)
 	enum { TICK_US = 100000 };
 	struct itimerval often = { { 0, TICK_US }, { 0, TICK_US } };
 	struct sigaction action = { .sa_handler = tick };
+	struct sigaction unseen = { .sa_handler = SIG_IGN }; /* those who end do not wake it */
 	struct explore *explore = runtime_session ? runtime_session->explore : NULL;
 	struct explore_state *first;
-	int status;
 
 	if (!explore || explore->root)
 		return;
@@ -761,6 +777,7 @@ void states_start(int *argc, char ***argv)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	sigaction(SIGALRM, &action, NULL);
 	setitimer(ITIMER_REAL, &often, NULL);
+	sigaction(SIGCHLD, &unseen, &own_children);
 	silent_output();
 	explore->kept_from = 1; /* 0 is none */
 	explore->image = modules_find_image();
@@ -770,22 +787,18 @@ void states_start(int *argc, char ***argv)
 	first = new_state();
 	first->status = EXPLORE_AS_INPUT;
 	explore->counts.waiting++;
-	for (;;) {
-		pid_t pid;
+	while (explore->counts.waiting || explore->counts.running) {
+		uint32_t turn = __atomic_load_n(&explore->turn, __ATOMIC_ACQUIRE);
 
 		if (schedule(argc, argv))
 			return;
-		if (!explore->counts.running)
+		if (explore->stopped || !explore->counts.running)
 			break;
-		pid = waitpid(-1, &status, 0);
-		if (pid > 0)
-			note_end(pid, status);
-		else if (errno != EINTR)
-			break;
-		if (explore->stopped)
-			end_all();
+		wait_for_ends(turn);
 		watch();
 	}
+	end_all();
+	signal(SIGCHLD, SIG_DFL);
 	if (confirm_all(argc, argv))
 		return;
 	syscall(SYS_exit_group, 0);

@@ -4,6 +4,8 @@
  * decided byte by byte, since what follows depends on it.
  */
 #include <malloc.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,15 +39,35 @@ static bool ends_at(const char *p, const void *who)
 
 /* ---- comparing ---- */
 
+enum how { BYTES, TEXTS, FOLDED /* texts, whose capital letters are small */ };
+
+static uint32_t fold(uint32_t byte)
+{
+	uint32_t letter = expression_make(SYMBOLIC_SUB, 8, byte, expression_constant(8, 'A'));
+
+	return expression_if(
+		expression_make(SYMBOLIC_ULT, 8, letter, expression_constant(8, 26)),
+		expression_make(SYMBOLIC_OR, 8, byte, expression_constant(8, 'a' - 'A')), byte);
+}
+
+static unsigned char folded(unsigned char byte)
+{
+	return byte >= 'A' && byte <= 'Z' ? byte | ('a' - 'A') : byte;
+}
+
 /* From the last byte to the first: each that differs hides what is behind it. */
-static uint32_t compare(const char *a, const char *b, size_t n, bool texts)
+static uint32_t compare(const char *a, const char *b, size_t n, enum how how)
 {
 	uint32_t result = expression_constant(32, 0), zero = expression_constant(8, 0);
 
 	for (size_t i = n; i-- > 0;) {
 		uint32_t x = byte_at(a + i), y = byte_at(b + i);
 
-		if (texts)
+		if (how == FOLDED) {
+			x = fold(x);
+			y = fold(y);
+		}
+		if (how != BYTES)
 			result = expression_if(same(x, zero), expression_constant(32, 0), result);
 		result = expression_if(same(x, y), result, difference(x, y));
 	}
@@ -53,14 +75,15 @@ static uint32_t compare(const char *a, const char *b, size_t n, bool texts)
 }
 
 /* How far two texts have to be compared: up to where one ends for sure, or they differ for sure. */
-static size_t extent(const char *a, const char *b, size_t most)
+static size_t extent(const char *a, const char *b, size_t most, enum how how)
 {
 	for (size_t i = 0; i < most; i++) {
 		bool known_a = !memory_is_symbolic(a + i, 1),
 		     known_b = !memory_is_symbolic(b + i, 1);
 
 		if ((known_a && !a[i]) || (known_b && !b[i]) ||
-		    (known_a && known_b && a[i] != b[i]))
+		    (known_a && known_b && a[i] != b[i] &&
+		     (how != FOLDED || folded((unsigned char)a[i]) != folded((unsigned char)b[i]))))
 			return i + 1;
 	}
 	return most;
@@ -71,23 +94,26 @@ static bool is_symbolic(const char *a, const char *b, size_t n)
 	return symbolic_on && (memory_is_symbolic(a, n) || memory_is_symbolic(b, n));
 }
 
-static int plain_compare(const unsigned char *a, const unsigned char *b, size_t n, bool texts)
+static int plain_compare(const unsigned char *a, const unsigned char *b, size_t n, enum how how)
 {
 	for (size_t i = 0; i < n; i++) {
-		if (a[i] != b[i])
-			return a[i] - b[i];
-		if (texts && !a[i])
+		int x = how == FOLDED ? folded(a[i]) : a[i],
+		    y = how == FOLDED ? folded(b[i]) : b[i];
+
+		if (x != y)
+			return x - y;
+		if (how != BYTES && !x)
 			break;
 	}
 	return 0;
 }
 
-static int compare_any(const void *self, const char *a, const char *b, size_t n, bool texts)
+static int compare_any(const void *self, const char *a, const char *b, size_t n, enum how how)
 {
-	if (texts && symbolic_on)
-		n = extent(a, b, n);
-	symbolic_result(self, is_symbolic(a, b, n) ? compare(a, b, n, texts) : 0);
-	return plain_compare((const unsigned char *)a, (const unsigned char *)b, n, texts);
+	if (how != BYTES && symbolic_on)
+		n = extent(a, b, n, how);
+	symbolic_result(self, is_symbolic(a, b, n) ? compare(a, b, n, how) : 0);
+	return plain_compare((const unsigned char *)a, (const unsigned char *)b, n, how);
 }
 
 PUBLIC int __perdure_sym_memcmp(const void *a, const void *b, size_t n);
@@ -103,7 +129,7 @@ int __perdure_sym_memcmp(const void *a, const void *b, size_t n)
 	if (!symbolic_on)
 		return memcmp(a, b, n);
 	return compare_any((const void *)__perdure_sym_memcmp, (const char *)value[0],
-			   (const char *)value[1], value[2], false);
+			   (const char *)value[1], value[2], BYTES);
 }
 
 int __perdure_sym_bcmp(const void *a, const void *b, size_t n)
@@ -114,7 +140,7 @@ int __perdure_sym_bcmp(const void *a, const void *b, size_t n)
 	if (!symbolic_on)
 		return bcmp(a, b, n);
 	return compare_any((const void *)__perdure_sym_bcmp, (const char *)value[0],
-			   (const char *)value[1], value[2], false);
+			   (const char *)value[1], value[2], BYTES);
 }
 
 int __perdure_sym_strcmp(const char *a, const char *b)
@@ -125,7 +151,7 @@ int __perdure_sym_strcmp(const char *a, const char *b)
 	if (!symbolic_on)
 		return strcmp(a, b);
 	return compare_any((const void *)__perdure_sym_strcmp, (const char *)value[0],
-			   (const char *)value[1], SIZE_MAX, true);
+			   (const char *)value[1], SIZE_MAX, TEXTS);
 }
 
 int __perdure_sym_strncmp(const char *a, const char *b, size_t n)
@@ -136,7 +162,29 @@ int __perdure_sym_strncmp(const char *a, const char *b, size_t n)
 	if (!symbolic_on)
 		return strncmp(a, b, n);
 	return compare_any((const void *)__perdure_sym_strncmp, (const char *)value[0],
-			   (const char *)value[1], value[2], true);
+			   (const char *)value[1], value[2], TEXTS);
+}
+
+PUBLIC int __perdure_sym_strcasecmp(const char *a, const char *b);
+PUBLIC int __perdure_sym_strncasecmp(const char *a, const char *b, size_t n);
+
+int __perdure_sym_strcasecmp(const char *a, const char *b)
+{
+	uint64_t value[2] = { (uintptr_t)a, (uintptr_t)b };
+
+	symbolic_take((const void *)__perdure_sym_strcasecmp, __builtin_frame_address(0), value, 2);
+	return compare_any((const void *)__perdure_sym_strcasecmp, (const char *)value[0],
+			   (const char *)value[1], SIZE_MAX, FOLDED);
+}
+
+int __perdure_sym_strncasecmp(const char *a, const char *b, size_t n)
+{
+	uint64_t value[3] = { (uintptr_t)a, (uintptr_t)b, n };
+
+	symbolic_take((const void *)__perdure_sym_strncasecmp, __builtin_frame_address(0), value,
+		      3);
+	return compare_any((const void *)__perdure_sym_strncasecmp, (const char *)value[0],
+			   (const char *)value[1], value[2], FOLDED);
 }
 
 /* ---- searching ---- */
@@ -326,4 +374,37 @@ void symbolic_hook_made(uint64_t to, uint64_t unused, uint64_t size)
 	(void)size;
 	if (symbolic_on && to)
 		memory_clear((const void *)to, malloc_usable_size((void *)to));
+}
+
+/* ---- what symbolic/libc leaves to the real one ---- */
+
+PUBLIC int perdure_plain_vsnprintf(char *to, size_t room, const char *format, va_list list);
+PUBLIC int perdure_plain_snprintf(char *to, size_t room, const char *format, ...);
+PUBLIC double perdure_plain_strtod(const char *text);
+PUBLIC long double perdure_plain_strtold(const char *text);
+
+int perdure_plain_vsnprintf(char *to, size_t room, const char *format, va_list list)
+{
+	return vsnprintf(to, room, format, list);
+}
+
+int perdure_plain_snprintf(char *to, size_t room, const char *format, ...)
+{
+	va_list list;
+	int n;
+
+	va_start(list, format);
+	n = vsnprintf(to, room, format, list);
+	va_end(list);
+	return n;
+}
+
+double perdure_plain_strtod(const char *text)
+{
+	return strtod(text, NULL);
+}
+
+long double perdure_plain_strtold(const char *text)
+{
+	return strtold(text, NULL);
 }
