@@ -20,5 +20,7 @@ int command_replay(char **words);
 int command_compile(const char *tool, char **words);
 /* Hidden: started by the runtime in a program that has PERDURE_OPTIONS. */
 int command_watch(char **words);
+/* Hidden: the client of perdure replay. */
+int command_send(char **words);
 
 #endif

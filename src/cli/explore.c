@@ -41,6 +41,9 @@ static bool set_up(struct session *session, const struct options *options)
 	settings->timeout = options->timeout ? (uint32_t)options->timeout : TIMEOUT;
 	settings->seed = options->schedules.seed;
 	session->executions.command = getpid();
+	session->executions.schedule.policy = options->schedules.policy;
+	session->executions.schedule.seed = options->schedules.seed;
+	session->executions.schedule.preemptions = options->schedules.preemptions;
 	session->executions.execution[0].input = session->executions.execution[0].output =
 		session->executions.execution[0].errors = -1;
 	session->executions.execution[0].spares = SPARES;

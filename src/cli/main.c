@@ -50,6 +50,7 @@ static const struct command {
 	{ "version", command_version, "print the version" },
 	{ "--version", command_version, NULL },
 	{ "--watch", command_watch, NULL },
+	{ "--send", command_send, NULL },
 };
 enum { COMMANDS = sizeof(commands) / sizeof(*commands) };
 

@@ -573,7 +573,7 @@ static const struct option {
 	  "exit statuses that mean that a recovery failed: 1,3-5, or nonzero", CRASH },
 	{ "--drive", "CMD", set_drive,
 	  "a shell command to run when the program listens on a socket; then the program is ended",
-	  CRASH | THREADS | EXPLORE },
+	  CRASH | THREADS | OPTIONS_RUN },
 	{ "--drive-recover", "CMD", set_drive_recover, "the same for recoveries", CRASH },
 	{ "--jobs", "N", set_jobs, "recoveries, or paths, at a time (default: one for each core)",
 	  CRASH | EXPLORE },
@@ -583,7 +583,7 @@ static const struct option {
 	  "who runs when, of several threads: det (default: they take turns at every "
 	  "synchronisation), random, pct (random priorities), all (for tiny programs), or what a "
 	  "report says",
-	  CRASH },
+	  CRASH | EXPLORE },
 	{ "--schedules", "K", set_schedules, "so many schedules (default: 1; all: all of them)",
 	  CRASH },
 	{ "--seed", "N", set_seed,
@@ -591,7 +591,7 @@ static const struct option {
 	  CRASH | THREADS | EXPLORE },
 	{ "--preemptions", "N", set_preemptions,
 	  "--schedule all: a thread that could go on is interrupted at most so often (default: 2)",
-	  CRASH },
+	  CRASH | EXPLORE },
 	{ "--strict-commit", NULL, set_strict,
 	  "report also reads of atomic stores that may be missing", CRASH },
 	{ "--volatile", "HOW", set_volatile,
@@ -655,6 +655,12 @@ static const struct option {
 	{ "--sym-file", "PATH=N", explore_set_file, "the same for a file, which may be PM",
 	  EXPLORE },
 	{ "--sym-env", "NAME=N", explore_set_variable, "the same for a variable of the environment",
+	  EXPLORE },
+	{ "--sym-socket", "N", explore_set_socket,
+	  "a client sends the program, a server, N bytes that may be anything", EXPLORE },
+	{ "--sym-packet", "TEXT", explore_set_packet,
+	  "a client sends this, in which each ? may be anything (\\? \\r \\n \\xHH …); several are "
+	  "sent one after the other",
 	  EXPLORE },
 	{ "--search", "HOW", explore_set_search,
 	  "which path goes on: pm (default: where most of PM can be changed), coverage, dfs, bfs, "

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/options_explore.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,6 +71,81 @@ const char *explore_set_file(struct options *options, const char *value)
 const char *explore_set_variable(struct options *options, const char *value)
 {
 	return add_named(options, EXPLORE_VARIABLE, value);
+}
+
+/* ---- packets ---- */
+
+/* A byte of a packet as the user writes it; false at the end, or if it makes no sense. */
+static bool parse_byte(const char **text, uint8_t *byte, bool *is_given)
+{
+	static const char letters[] = "rnt0\\?", values[] = "\r\n\t\0\\?";
+	const char *p = *text, *letter;
+	char hex[3] = "";
+
+	*is_given = *p != '?';
+	if (*p != '\\') {
+		*byte = *p == '?' ? 0 : (uint8_t)*p;
+		*text = p + 1;
+		return true;
+	}
+	if (p[1] == 'x' && isxdigit((unsigned char)p[2]) && isxdigit((unsigned char)p[3])) {
+		memcpy(hex, p + 2, 2);
+		*byte = (uint8_t)strtol(hex, NULL, 16);
+		*text = p + 4;
+		return true;
+	}
+	letter = p[1] ? strchr(letters, p[1]) : NULL;
+	if (!letter)
+		return false;
+	*byte = (uint8_t)values[letter - letters];
+	*text = p + 2;
+	return true;
+}
+
+/* Where the bytes of the next packet begin. */
+static uint32_t given_used(const struct explore_settings *explore)
+{
+	uint32_t used = 0;
+
+	for (uint32_t i = 0; i < explore->sources; i++)
+		if (explore->source[i].kind == EXPLORE_PACKET)
+			used += explore->source[i].count;
+	return used;
+}
+
+const char *explore_set_packet(struct options *options, const char *value)
+{
+	struct explore_settings *explore = &options->explore;
+	uint32_t first = given_used(explore), count = 0;
+	const char *wrong;
+
+	while (*value) {
+		if (first + count == EXPLORE_INPUTS)
+			return "is too much: 16384 bytes are possible";
+		if (!parse_byte(&value, &explore->given[first + count],
+				&explore->is_given[first + count]))
+			return "has something behind \\ that is none of r n t 0 \\ ? xHH";
+		count++;
+	}
+	if (!count)
+		return "must not be empty";
+	wrong = add(options, EXPLORE_PACKET, "", 0, count);
+	if (!wrong)
+		explore->source[explore->sources - 1].first = first;
+	return wrong;
+}
+
+const char *explore_set_socket(struct options *options, const char *value)
+{
+	uint32_t first = given_used(&options->explore);
+	long count;
+	const char *wrong = options_parse_long(value, 1, EXPLORE_INPUTS, &count);
+
+	if (!wrong)
+		wrong = add(options, EXPLORE_PACKET, "", 0, count);
+	if (!wrong)
+		options->explore.source[options->explore.sources - 1].first = first;
+	return wrong;
 }
 
 const char *explore_set_search(struct options *options, const char *value)

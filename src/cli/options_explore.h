@@ -9,6 +9,8 @@ const char *explore_set_arguments(struct options *options, const char *value);
 const char *explore_set_stdin(struct options *options, const char *value);
 const char *explore_set_file(struct options *options, const char *value);
 const char *explore_set_variable(struct options *options, const char *value);
+const char *explore_set_socket(struct options *options, const char *value);
+const char *explore_set_packet(struct options *options, const char *value);
 const char *explore_set_search(struct options *options, const char *value);
 const char *explore_set_states(struct options *options, const char *value);
 const char *explore_set_solver_time(struct options *options, const char *value);

@@ -39,21 +39,6 @@ static void add_word(struct replay *replay, const char *word)
 	replay->words[replay->count] = NULL;
 }
 
-/* Allocated, with a zero behind it. */
-static char *unhex(const char *text, size_t *size)
-{
-	char *bytes;
-	unsigned byte;
-
-	*size = strlen(text) / 2;
-	bytes = calloc(*size + 1, 1);
-	if (!bytes)
-		abort();
-	for (size_t i = 0; i < *size && sscanf(text + 2 * i, "%2x", &byte) == 1; i++)
-		bytes[i] = (char)byte;
-	return bytes;
-}
-
 static int memory_file(const char *bytes, size_t size)
 {
 	int fd = memfd_create("perdure-input", 0);
@@ -108,7 +93,7 @@ static bool give(struct replay *replay, const json_t *source)
 	if (json_unpack((json_t *)source, "{s:s, s:s, s:s}", "kind", &kind, "name", &name, "hex",
 			&hex) < 0)
 		return false;
-	bytes = unhex(hex, &size);
+	bytes = inputs_unhex(hex, &size);
 	if (strcmp(kind, "argument") == 0)
 		add_word(replay, bytes);
 	else if (strcmp(kind, "env") == 0)
@@ -117,6 +102,10 @@ static bool give(struct replay *replay, const json_t *source)
 		done = dup2(memory_file(bytes, size), STDIN_FILENO) == STDIN_FILENO;
 	else if (strcmp(kind, "file") == 0)
 		done = put_file(replay, name, bytes, size);
+	else if (strcmp(kind, "packet") == 0)
+		; /* the client sends it */
+	else if (strcmp(kind, "schedule") == 0)
+		fprintf(stderr, "perdure: which thread ran when is not repeated natively\n");
 	else
 		done = write(replay->named, hex, strlen(hex)) == (ssize_t)strlen(hex);
 	if (!done)
@@ -137,7 +126,29 @@ static bool add_words(struct replay *replay, const char *key)
 	return json_is_array(list);
 }
 
-static bool prepare(struct replay *replay, const char *result)
+/* Packets are sent by a process of its own, when the program listens. */
+static void add_client(struct replay *replay, const char *path)
+{
+	const json_t *source, *inputs = json_object_get(replay->json, "input");
+	char own[PATH_MAX], command[3 * PATH_MAX];
+	ssize_t length = readlink("/proc/self/exe", own, sizeof(own) - 1);
+	size_t i;
+
+	own[length > 0 ? length : 0] = 0;
+	json_array_foreach(inputs, i, source)
+	{
+		const char *kind = json_string_value(json_object_get(source, "kind"));
+
+		if (!kind || strcmp(kind, "packet") != 0)
+			continue;
+		snprintf(command, sizeof(command), "exec '%s' --send '%s'", own, path);
+		add_word(replay, "--drive");
+		add_word(replay, command);
+		return;
+	}
+}
+
+static bool prepare(struct replay *replay, const char *path, const char *result)
 {
 	const json_t *source, *inputs = json_object_get(replay->json, "input");
 	const char *directory = json_string_value(json_object_get(replay->json, "directory"));
@@ -155,6 +166,7 @@ static bool prepare(struct replay *replay, const char *result)
 	add_word(replay, result);
 	if (!add_words(replay, "options"))
 		return false;
+	add_client(replay, path);
 	add_word(replay, "--");
 	if (!add_words(replay, "command"))
 		return false;
@@ -191,7 +203,7 @@ int command_replay(char **words)
 {
 	const char *directory = INPUTS_DIRECTORY, *id = NULL;
 	struct replay replay = { 0 };
-	char path[PATH_MAX], result[64];
+	char path[PATH_MAX], whole[PATH_MAX], result[64];
 	json_error_t error;
 	int status, fd;
 	bool found;
@@ -226,7 +238,7 @@ int command_replay(char **words)
 	}
 	fd = memfd_create("perdure-result", MFD_CLOEXEC);
 	snprintf(result, sizeof(result), "/proc/%d/fd/%d", getpid(), fd);
-	if (!prepare(&replay, result)) {
+	if (!realpath(path, whole) || !prepare(&replay, whole, result)) {
 		restore_files(&replay);
 		fprintf(stderr,
 			"perdure: %s is not an input of perdure explore, or cannot be used\n",

@@ -5,6 +5,7 @@
 
 #include "cli/analysis.h"
 #include "cli/commands.h"
+#include "drive/driver.h"
 #include "drive/listener.h"
 #include "drive/target.h"
 
@@ -19,6 +20,7 @@ static void print_run_help(void)
 int command_run(char **words)
 {
 	struct target_limits limits;
+	struct driver driver;
 	struct target_end end;
 	struct session *session;
 	struct options options;
@@ -36,7 +38,9 @@ int command_run(char **words)
 	if (status)
 		return status;
 	limits = (struct target_limits){ options.max_time, options.timeout, options.max_memory };
-	if (!target_run(options.command, fd, options.session.heap, &limits, &end)) {
+	driver_start(&driver, options.drive);
+	if (!target_prepare(fd, options.session.heap) ||
+	    !driver_run(&driver, options.command, session, &limits, &end)) {
 		listener_finish(session, options.max_time);
 		return EXIT_CANNOT_WORK;
 	}

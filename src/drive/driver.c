@@ -89,3 +89,40 @@ bool driver_did_its_work(const struct driver *driver)
 		return true;
 	return false;
 }
+
+/* ---- one run ---- */
+
+struct drive {
+	struct driver *driver;
+	const struct session *session;
+};
+
+static void tick(void *context, int target)
+{
+	struct drive *drive = context;
+
+	driver_tick(drive->driver, drive->session->serves, false, target);
+}
+
+static void ended(void *context, int pid, int status)
+{
+	struct driver *driver = ((struct drive *)context)->driver;
+
+	if (pid != driver->pid)
+		return;
+	driver->done = true;
+	driver->status = status;
+}
+
+bool driver_run(struct driver *driver, char **command, const struct session *session,
+		const struct target_limits *limits, struct target_end *end)
+{
+	struct drive drive = { driver, session };
+	const struct target_company company = { tick, ended, &drive };
+	bool done = target_run_again(command, limits, &company, end);
+
+	driver_end(driver);
+	if (driver->stopped)
+		end->signal = 0; /* it was told to */
+	return done && (end->budget || driver_did_its_work(driver));
+}

@@ -66,7 +66,7 @@ static void tick(void *context, int target)
 {
 	struct rerun *rerun = context;
 
-	driver_tick(&rerun->driver, rerun->session->races.listens, false, target);
+	driver_tick(&rerun->driver, rerun->session->serves, false, target);
 	if (!rerun->runs)
 		input_tick(&rerun->recorded);
 }
@@ -91,7 +91,7 @@ bool rerun_once(struct rerun *rerun, bool shown, bool last, struct target_end *e
 	if (!restore_files(races))
 		return false;
 	races->restores = !last;
-	races->listens = false;
+	rerun->session->serves = false;
 	if (!rerun->runs)
 		rerun->input = input_start(&rerun->recorded);
 	else

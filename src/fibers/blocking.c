@@ -3,6 +3,7 @@
 #include "fibers/fibers.h"
 #include "races/races.h"
 #include "runtime/execution.h"
+#include "symbolic/network.h"
 #include "symbolic/symbolic.h"
 
 #include <errno.h>
@@ -33,7 +34,7 @@ bool fiber_await_descriptor(int fd, short events)
 	int saved_errno = errno;
 
 	fiber_test_cancel();
-	if (!alone() && !(fcntl(fd, F_GETFL) & O_NONBLOCK) && REAL(poll)(&own, 1, 0) == 0) {
+	if (!alone() && !(fcntl(fd, F_GETFL) & O_NONBLOCK) && KERNEL(poll)(&own, 1, 0) == 0) {
 		fiber_may_be_interrupted(true);
 		fiber_wait_descriptors(&own, 1, FIBER_NEVER);
 		fiber_test_cancel();
@@ -51,14 +52,14 @@ ssize_t fiber_write(int fd, const void *bytes, size_t size)
 
 	if (alone() || size <= PIPE_BUF || fcntl(fd, F_GETFL) & O_NONBLOCK ||
 	    lseek(fd, 0, SEEK_CUR) >= 0) {
-		return fiber_await(fd, POLLOUT) ? REAL(write)(fd, bytes, size) : -1;
+		return fiber_await(fd, POLLOUT) ? KERNEL(write)(fd, bytes, size) : -1;
 	}
 	while (done < size) {
 		size_t part = size - done < PIPE_BUF ? size - done : PIPE_BUF;
 		ssize_t written;
 
 		written = fiber_await_descriptor(fd, POLLOUT)
-				  ? REAL(write)(fd, (const char *)bytes + done, part)
+				  ? KERNEL(write)(fd, (const char *)bytes + done, part)
 				  : -1;
 		if (written < 0)
 			return done ? (ssize_t)done : -1;
@@ -101,12 +102,12 @@ PUBLIC int getchar(void)
 
 PUBLIC int accept(int fd, struct sockaddr *restrict address, socklen_t *restrict length)
 {
-	return fiber_await(fd, POLLIN) ? REAL(accept)(fd, address, length) : -1;
+	return fiber_await(fd, POLLIN) ? KERNEL(accept)(fd, address, length) : -1;
 }
 
 PUBLIC int accept4(int fd, struct sockaddr *restrict address, socklen_t *restrict length, int flags)
 {
-	return fiber_await(fd, POLLIN) ? REAL(accept4)(fd, address, length, flags) : -1;
+	return fiber_await(fd, POLLIN) ? KERNEL(accept4)(fd, address, length, flags) : -1;
 }
 
 /* ---- poll and its kin ---- */
@@ -124,14 +125,14 @@ static uint64_t deadline_or_never(const struct timespec *time)
 static int poll_until(struct pollfd *list, nfds_t count, uint64_t deadline)
 {
 	for (;;) {
-		int heard = REAL(poll)(list, count, 0);
+		int heard = KERNEL(poll)(list, count, 0);
 
 		if (heard != 0)
 			return heard;
 		fiber_test_cancel();
 		fiber_may_be_interrupted(false);
 		if (!fiber_wait_descriptors(list, count, deadline))
-			return REAL(poll)(list, count, 0);
+			return KERNEL(poll)(list, count, 0);
 		fiber_test_cancel();
 		if (fiber_was_interrupted())
 			return -1;
@@ -141,7 +142,7 @@ static int poll_until(struct pollfd *list, nfds_t count, uint64_t deadline)
 PUBLIC int poll(struct pollfd *list, nfds_t count, int milliseconds)
 {
 	if (alone() || milliseconds == 0)
-		return REAL(poll)(list, count, milliseconds);
+		return KERNEL(poll)(list, count, milliseconds);
 	return poll_until(list, count, deadline_of(milliseconds));
 }
 
@@ -149,7 +150,7 @@ PUBLIC int ppoll(struct pollfd *list, nfds_t count, const struct timespec *time,
 		 const sigset_t *mask)
 {
 	if (alone() || mask)
-		return REAL(ppoll)(list, count, time, mask);
+		return KERNEL(ppoll)(list, count, time, mask);
 	return poll_until(list, count, deadline_or_never(time));
 }
 
@@ -159,11 +160,11 @@ PUBLIC int epoll_wait(int fd, struct epoll_event *events, int count, int millise
 	int heard;
 
 	if (alone() || milliseconds == 0)
-		return REAL(epoll_wait)(fd, events, count, milliseconds);
+		return KERNEL(epoll_wait)(fd, events, count, milliseconds);
 	deadline = deadline_of(milliseconds);
 	fiber_test_cancel();
 	fiber_may_be_interrupted(false);
-	while ((heard = REAL(epoll_wait)(fd, events, count, 0)) == 0)
+	while ((heard = KERNEL(epoll_wait)(fd, events, count, 0)) == 0)
 		if (!fiber_wait_descriptor(fd, POLLIN, deadline) || fiber_current->interrupted)
 			break;
 	fiber_test_cancel();
@@ -173,7 +174,7 @@ PUBLIC int epoll_wait(int fd, struct epoll_event *events, int count, int millise
 PUBLIC int epoll_pwait(int fd, struct epoll_event *events, int count, int milliseconds,
 		       const sigset_t *mask)
 {
-	return alone() || mask ? REAL(epoll_pwait)(fd, events, count, milliseconds, mask)
+	return alone() || mask ? KERNEL(epoll_pwait)(fd, events, count, milliseconds, mask)
 			       : epoll_wait(fd, events, count, milliseconds);
 }
 
@@ -203,19 +204,19 @@ static int select_until(int count, fd_set *in, fd_set *out, fd_set *exceptions, 
 
 	fiber_test_cancel();
 	fiber_may_be_interrupted(false);
-	if (REAL(poll)(list, polls, 0) == 0)
+	if (KERNEL(poll)(list, polls, 0) == 0)
 		fiber_wait_descriptors(list, polls, deadline);
 	fiber_test_cancel();
 	if (fiber_was_interrupted())
 		return -1;
-	return REAL(select)(count, in, out, exceptions, &now);
+	return KERNEL(select)(count, in, out, exceptions, &now);
 }
 
 PUBLIC int select(int count, fd_set *restrict in, fd_set *restrict out, fd_set *restrict exceptions,
 		  struct timeval *restrict time)
 {
 	if (alone() || (time && !time->tv_sec && !time->tv_usec))
-		return REAL(select)(count, in, out, exceptions, time);
+		return KERNEL(select)(count, in, out, exceptions, time);
 	return select_until(
 		count, in, out, exceptions,
 		time ? clock_deadline_in(&(struct timespec){ time->tv_sec, time->tv_usec * 1000 })
@@ -227,7 +228,7 @@ PUBLIC int pselect(int count, fd_set *restrict in, fd_set *restrict out,
 		   const sigset_t *restrict mask)
 {
 	if (alone() || mask)
-		return REAL(pselect)(count, in, out, exceptions, time, mask);
+		return KERNEL(pselect)(count, in, out, exceptions, time, mask);
 	return select_until(count, in, out, exceptions, deadline_or_never(time));
 }
 

@@ -62,6 +62,7 @@ struct control_block_tail {
 };
 
 static size_t tail_offset;
+static bool root_has_tail; /* it was found before there were paths */
 
 static struct control_block_tail *tail_of(uintptr_t tls)
 {
@@ -78,6 +79,8 @@ static bool find_tail(uintptr_t tls)
 	enum { FIRST = 0x200, LAST = 0x600 };
 	int32_t id = REAL(gettid)();
 
+	if (tail_offset && tail_offset < LAST && tail_of(tls)->id == id)
+		return true; /* known */
 	for (tail_offset = FIRST; tail_offset < LAST; tail_offset += 8) {
 		const struct control_block_tail *tail = tail_of(tls);
 
@@ -386,10 +389,18 @@ void fiber_free(struct fiber *fiber)
 	count = last;
 }
 
+/* The C library does not know of this fork. */
 void fibers_are_path(void)
 {
 	if (fibers_on)
-		tail_of(table[0].tls)->id = (int32_t)syscall(SYS_gettid);
+		tail_of(table[0].tls)->id = (int32_t)syscall(SYS_getpid);
+	else if (root_has_tail)
+		tail_of((uintptr_t)pthread_self())->id = (int32_t)syscall(SYS_getpid);
+}
+
+void fibers_are_root(void)
+{
+	root_has_tail = find_tail((uintptr_t)pthread_self());
 }
 
 void fibers_after_fork(void)

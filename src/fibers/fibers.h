@@ -97,7 +97,8 @@ HIDDEN uint32_t fibers_live(void);
 HIDDEN void fiber_free(struct fiber *fiber);
 /* The program has forked: only the current one is there. */
 HIDDEN void fibers_after_fork(void);
-/* All of them go on in another process. */
+/* Of an exploration: before paths are forked; and all of them go on in another process. */
+HIDDEN void fibers_are_root(void);
 HIDDEN void fibers_are_path(void);
 /* Calls main, or a thread's function, and comes back after pthread_exit, too. */
 HIDDEN void fiber_run_until_exit(struct fiber *fiber, void (*function)(struct fiber *fiber));

@@ -5,12 +5,13 @@
  * Round robin gives way at every synchronisation. The other policies may switch before any access
  * that others can see: at random; by priorities that change at a few random points (PCT: Burckhardt
  * et al., ASPLOS 2010); or as a script says, which is how all schedules of a program are gone
- * through.
+ * through. In an exploration a choice is one more branch of a path instead.
  */
 #include "fibers/buffer.h"
 
 #include "runtime/execution.h"
 #include "runtime/hooks.h"
+#include "symbolic/symbolic.h"
 
 HIDDEN void fiber_swap(void **from, void *to, uintptr_t tls);
 
@@ -151,6 +152,8 @@ static uint32_t choose_way(uint32_t ways)
 
 	if (ways < 2)
 		return 0;
+	if (runtime_explores)
+		return symbolic_choose(ways);
 	if (at == SCHEDULE_CHOICES) {
 		all->choices_lost = true;
 		return 0;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "runtime/execution.h"
+#include "symbolic/network.h"
 
 enum { POLLED = 256, OUTSIDE_MS = 1, MILLISECOND = 1000000 };
 
@@ -191,7 +192,7 @@ void fibers_look_at_descriptors(void)
 	if (!first)
 		return;
 	collect(&wishes);
-	if (wishes.outside || (wishes.count && REAL(poll)(wishes.poll, wishes.count, 0) > 0))
+	if (wishes.outside || (wishes.count && KERNEL(poll)(wishes.poll, wishes.count, 0) > 0))
 		wake_wishes(&wishes);
 }
 
@@ -243,15 +244,19 @@ void fibers_idle(void)
 		fibers_idling = true;
 		signals_idle();
 		if (wishes.count || wishes.outside || wishes.pauses || !clock_is_virtual())
-			heard = REAL(poll)(wishes.poll, wishes.count, patience(&wishes));
+			heard = KERNEL(poll)(wishes.poll, wishes.count, patience(&wishes));
 		fibers_idling = false;
 		if (heard < 0 && errno == EINTR)
 			interrupt_somebody();
 		if (heard > 0 || wishes.outside)
 			wake_wishes(&wishes);
 		else if (fibers_next_deadline != FIBER_NEVER && clock_is_virtual() &&
-			 fibers_next_deadline > clock_elapsed())
-			clock_pass(fibers_next_deadline - clock_elapsed());
+			 fibers_next_deadline > clock_elapsed()) {
+			if (network_on)
+				network_pass_time(fibers_next_deadline);
+			else
+				clock_pass(fibers_next_deadline - clock_elapsed());
+		}
 		if (wishes.outside)
 			clock_pass(OUTSIDE_MS * MILLISECOND);
 		fibers_expire();
@@ -347,7 +352,7 @@ bool fiber_wait_descriptor(int fd, short events, uint64_t deadline)
 {
 	struct pollfd own = { .fd = fd, .events = events };
 
-	if (fibers_live() < 2 || REAL(poll)(&own, 1, 0) != 0)
+	if (fibers_live() < 2 || KERNEL(poll)(&own, 1, 0) != 0)
 		return true;
 	return fiber_wait_descriptors(&own, 1, deadline);
 }

@@ -46,7 +46,8 @@ void inputs_print(FILE *out, const struct explore_kept *input)
 	static const char *const names[] = {
 		[EXPLORE_ARGUMENT] = "argument", [EXPLORE_STDIN] = "standard input",
 		[EXPLORE_FILE] = "file",         [EXPLORE_VARIABLE] = "variable",
-		[EXPLORE_NAMED] = "symbolic",
+		[EXPLORE_NAMED] = "symbolic",    [EXPLORE_PACKET] = "packet to",
+		[EXPLORE_SCHEDULE] = "schedule",
 	};
 	unsigned arguments = 0;
 
@@ -78,11 +79,27 @@ static json_t *hex(const uint8_t *bytes, uint32_t count)
 	return result;
 }
 
+char *inputs_unhex(const char *text, size_t *size)
+{
+	char *bytes;
+	unsigned byte;
+
+	*size = strlen(text) / 2;
+	bytes = calloc(*size + 1, 1);
+	if (!bytes)
+		abort();
+	for (size_t i = 0; i < *size && sscanf(text + 2 * i, "%2x", &byte) == 1; i++)
+		bytes[i] = (char)byte;
+	return bytes;
+}
+
 json_t *inputs_json(const struct explore_kept *input)
 {
 	static const char *const kinds[] = {
-		[EXPLORE_ARGUMENT] = "argument", [EXPLORE_STDIN] = "stdin", [EXPLORE_FILE] = "file",
-		[EXPLORE_VARIABLE] = "env",      [EXPLORE_NAMED] = "named",
+		[EXPLORE_ARGUMENT] = "argument", [EXPLORE_STDIN] = "stdin",
+		[EXPLORE_FILE] = "file",         [EXPLORE_VARIABLE] = "env",
+		[EXPLORE_NAMED] = "named",       [EXPLORE_PACKET] = "packet",
+		[EXPLORE_SCHEDULE] = "schedule",
 	};
 	json_t *list = json_array();
 

@@ -13,6 +13,8 @@
 
 /* One line: argument 1 "ab", standard input "\x00…" */
 void inputs_print(FILE *out, const struct explore_kept *input);
+/* The bytes of a text of such an input, allocated, with a zero behind them. */
+char *inputs_unhex(const char *text, size_t *size);
 json_t *inputs_json(const struct explore_kept *input);
 /* Paths that were ended by a signal. */
 void inputs_print_crashes(FILE *out, const struct result *result);

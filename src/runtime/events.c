@@ -189,6 +189,11 @@ void event_stored(void *p, size_t size, const struct frame *frame)
 {
 	if (symbolic_on)
 		memory_clear(p, size);
+	event_received(p, size, frame);
+}
+
+void event_received(void *p, size_t size, const struct frame *frame)
+{
 	__perdure_inline.stored = 1;
 	if (touches_window(p, size))
 		event_write(p, size, PERDURE_BULK, frame);

@@ -22,6 +22,7 @@
 #include "fibers/fibers.h"
 #include "races/races.h"
 #include "runtime/execution.h"
+#include "symbolic/network.h"
 #include "symbolic/symbolic.h"
 
 /* ---- open ---- */
@@ -378,7 +379,7 @@ PUBLIC ssize_t write(int fd, const void *bytes, size_t size)
 		inputs_changed(fd, 0);
 	if (runtime_recovers)
 		world_make_own(fd);
-	result = fibers_on ? fiber_write(fd, bytes, size) : REAL(write)(fd, bytes, size);
+	result = fibers_on ? fiber_write(fd, bytes, size) : KERNEL(write)(fd, bytes, size);
 	if (runtime_logs && result > 0)
 		world_note_write(fd, -1, bytes, result);
 	return result;
@@ -425,17 +426,20 @@ static bool read_image(int fd, void *bytes, size_t size, off_t offset, ssize_t *
 PUBLIC ssize_t read(int fd, void *bytes, size_t size)
 {
 	ssize_t result;
+	int saved_errno;
 
 	if (symbolic_on)
 		inputs_changed(fd, 0);
 	if (runtime_recovers && read_image(fd, bytes, size, lseek(fd, 0, SEEK_CUR), &result, FRAME))
 		lseek(fd, result, SEEK_CUR);
 	else {
-		result = fiber_await(fd, POLLIN) ? REAL(read)(fd, bytes, size) : -1;
+		result = fiber_await(fd, POLLIN) ? KERNEL(read)(fd, bytes, size) : -1;
 	}
 	if (runtime_races)
 		races_handed(fd, false);
-	FILLED(result);
+	saved_errno = errno;
+	network_filled(fd, bytes, result > 0 ? (size_t)result : 0, FRAME);
+	errno = saved_errno;
 	return result;
 }
 

@@ -24,6 +24,7 @@
 #include "fibers/fibers.h"
 #include "races/races.h"
 #include "runtime/execution.h"
+#include "symbolic/network.h"
 #include "symbolic/symbolic.h"
 
 /* A function that fills [buffer, buffer + length) where `length` may use `result`. */
@@ -38,20 +39,19 @@
 	}
 
 /* The same, but before that it waits for something. */
-#define FILLS_LATER(wait, type, name, parameters, call, buffer, length)                            \
+#define FILLS_LATER(wait, function, type, name, parameters, call, buffer, length)                  \
 	PUBLIC type name parameters                                                                \
 	{                                                                                          \
 		type result;                                                                       \
 		int saved_errno;                                                                   \
-		result = (wait) ? REAL(name) call : (type)(-1);                                    \
+		result = (wait) ? function(name) call : (type)(-1);                                \
 		saved_errno = errno;                                                               \
 		event_stored(buffer, length, FRAME);                                               \
 		errno = saved_errno;                                                               \
 		return result;                                                                     \
 	}
 
-#define AWAITS(...) FILLS_LATER(fiber_await(fd, POLLIN), __VA_ARGS__)
-#define STREAMS(...) FILLS_LATER((fiber_await_stream(f), true), __VA_ARGS__)
+#define STREAMS(...) FILLS_LATER((fiber_await_stream(f), true), REAL, __VA_ARGS__)
 
 static void hand_over(int fd, bool given)
 {
@@ -81,19 +81,26 @@ static void tell_others(void)
 
 PUBLIC ssize_t recv(int fd, void *p, size_t n, int f)
 {
-	ssize_t result = fiber_await(fd, POLLIN) ? REAL(recv)(fd, p, n, f) : -1;
+	ssize_t result = fiber_await(fd, POLLIN) ? KERNEL(recv)(fd, p, n, f) : -1;
 	int saved_errno = errno;
 
 	hand_over(fd, false);
-	event_stored(p, POSITIVE(result) < n ? POSITIVE(result) : n, FRAME);
+	network_filled(fd, p, POSITIVE(result) < n ? POSITIVE(result) : n, FRAME);
 	errno = saved_errno;
 	return result;
 }
 
-AWAITS(ssize_t, recvfrom,
-       (int fd, void *restrict p, size_t n, int f, struct sockaddr *restrict a,
-	socklen_t *restrict l),
-       (fd, p, n, f, a, l), p, POSITIVE(result) < n ? POSITIVE(result) : n)
+PUBLIC ssize_t recvfrom(int fd, void *restrict p, size_t n, int f, struct sockaddr *restrict a,
+			socklen_t *restrict l)
+{
+	ssize_t result = fiber_await(fd, POLLIN) ? KERNEL(recvfrom)(fd, p, n, f, a, l) : -1;
+	int saved_errno = errno;
+
+	network_filled(fd, p, POSITIVE(result) < n ? POSITIVE(result) : n, FRAME);
+	errno = saved_errno;
+	return result;
+}
+
 FILLS(ssize_t, readlink, (const char *restrict path, char *restrict p, size_t n), (path, p, n), p,
       POSITIVE(result))
 FILLS(char *, getcwd, (char *p, size_t n), (p, n), p, result &&p ? plain_length(p) + 1 : 0)
@@ -112,7 +119,11 @@ FILLS(struct tm *, gmtime_r, (const time_t *restrict t, struct tm *restrict p), 
 FILLS(struct tm *, localtime_r, (const time_t *restrict t, struct tm *restrict p), (t, p), p,
       result ? sizeof(*p) : 0)
 
-FILLS(int, pipe, (int p[2]), (p), p, result == 0 ? 2 * sizeof(int) : 0)
+FILLS_LATER(true, KERNEL, int, pipe, (int p[2]), (p), p, result == 0 ? 2 * sizeof(int) : 0)
+FILLS_LATER(true, KERNEL, int, pipe2, (int p[2], int f), (p, f), p,
+	    result == 0 ? 2 * sizeof(int) : 0)
+FILLS_LATER(true, KERNEL, int, socketpair, (int d, int t, int r, int p[2]), (d, t, r, p), p,
+	    result == 0 ? 2 * sizeof(int) : 0)
 FILLS(int, uname, (struct utsname * p), (p), p, result == 0 ? sizeof(*p) : 0)
 
 PUBLIC ssize_t send(int fd, const void *p, size_t n, int f)
@@ -120,12 +131,16 @@ PUBLIC ssize_t send(int fd, const void *p, size_t n, int f)
 	hand_over(fd, true);
 	event_load(p, n, FRAME);
 	tell_others();
-	return REAL(send)(fd, p, n, f);
+	return KERNEL(send)(fd, p, n, f);
 }
 
-READS(ssize_t, sendto,
-      (int fd, const void *p, size_t n, int f, const struct sockaddr *a, socklen_t l),
-      (fd, p, n, f, a, l), p, n)
+PUBLIC ssize_t sendto(int fd, const void *p, size_t n, int f, const struct sockaddr *a, socklen_t l)
+{
+	event_load(p, n, FRAME);
+	tell_others();
+	return KERNEL(sendto)(fd, p, n, f, a, l);
+}
+
 READS(size_t, fwrite, (const void *restrict p, size_t s, size_t n, FILE *restrict f), (p, s, n, f),
       p, s *n)
 READS(size_t, fwrite_unlocked, (const void *restrict p, size_t s, size_t n, FILE *restrict f),
@@ -149,13 +164,13 @@ PUBLIC int puts(const char *text)
 
 /* ---- vectors ---- */
 
-static void stored_vector(const struct iovec *vector, int count, ssize_t n,
+static void stored_vector(int fd, const struct iovec *vector, int count, ssize_t n,
 			  const struct frame *frame)
 {
 	for (int i = 0; i < count && n > 0; i++) {
 		size_t part = vector[i].iov_len < (size_t)n ? vector[i].iov_len : (size_t)n;
 
-		event_stored(vector[i].iov_base, part, frame);
+		network_filled(fd, vector[i].iov_base, part, frame);
 		n -= part;
 	}
 }
@@ -173,8 +188,8 @@ PUBLIC ssize_t readv(int fd, const struct iovec *vector, int count)
 
 	if (symbolic_on)
 		inputs_changed(fd, 0);
-	result = fiber_await(fd, POLLIN) ? REAL(readv)(fd, vector, count) : -1;
-	stored_vector(vector, count, result, FRAME);
+	result = fiber_await(fd, POLLIN) ? KERNEL(readv)(fd, vector, count) : -1;
+	stored_vector(fd, vector, count, result, FRAME);
 	return result;
 }
 
@@ -182,7 +197,7 @@ PUBLIC ssize_t preadv(int fd, const struct iovec *vector, int count, off_t offse
 {
 	ssize_t result = REAL(preadv)(fd, vector, count, offset);
 
-	stored_vector(vector, count, result, FRAME);
+	stored_vector(fd, vector, count, result, FRAME);
 	return result;
 }
 
@@ -190,16 +205,16 @@ PUBLIC ssize_t preadv64(int fd, const struct iovec *vector, int count, off64_t o
 {
 	ssize_t result = REAL(preadv64)(fd, vector, count, offset);
 
-	stored_vector(vector, count, result, FRAME);
+	stored_vector(fd, vector, count, result, FRAME);
 	return result;
 }
 
 PUBLIC ssize_t recvmsg(int fd, struct msghdr *header, int flags)
 {
-	ssize_t result = fiber_await(fd, POLLIN) ? REAL(recvmsg)(fd, header, flags) : -1;
+	ssize_t result = fiber_await(fd, POLLIN) ? KERNEL(recvmsg)(fd, header, flags) : -1;
 
 	hand_over(fd, false);
-	stored_vector(header->msg_iov, header->msg_iovlen, result, FRAME);
+	stored_vector(fd, header->msg_iov, header->msg_iovlen, result, FRAME);
 	return result;
 }
 
@@ -210,7 +225,7 @@ PUBLIC ssize_t writev(int fd, const struct iovec *vector, int count)
 	hand_over(fd, true);
 	loaded_vector(vector, count, FRAME);
 	world_make_own(fd);
-	result = REAL(writev)(fd, vector, count);
+	result = KERNEL(writev)(fd, vector, count);
 	world_note_content(fd);
 	return result;
 }
@@ -230,19 +245,19 @@ PUBLIC ssize_t sendmsg(int fd, const struct msghdr *header, int flags)
 {
 	hand_over(fd, true);
 	loaded_vector(header->msg_iov, header->msg_iovlen, FRAME);
-	return REAL(sendmsg)(fd, header, flags);
+	return KERNEL(sendmsg)(fd, header, flags);
 }
 
 /* The C library makes these system calls itself. */
 PUBLIC int eventfd_write(int fd, eventfd_t value)
 {
 	hand_over(fd, true);
-	return REAL(eventfd_write)(fd, value);
+	return KERNEL(eventfd_write)(fd, value);
 }
 
 PUBLIC int eventfd_read(int fd, eventfd_t *value)
 {
-	int result = fiber_await(fd, POLLIN) ? REAL(eventfd_read)(fd, value) : -1;
+	int result = fiber_await(fd, POLLIN) ? KERNEL(eventfd_read)(fd, value) : -1;
 
 	hand_over(fd, false);
 	return result;

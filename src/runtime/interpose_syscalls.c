@@ -40,14 +40,18 @@ PUBLIC long syscall(long number, ...)
 	uintptr_t caller = (uintptr_t)__builtin_return_address(0);
 	long argument[6], a, b, c, d, e, result;
 	va_list list;
+	bool own;
 
 	va_start(list, number);
 	for (int i = 0; i < 6; i++)
 		argument[i] = va_arg(list, long);
 	va_end(list);
-	if (fibers_on && fiber_system_call(number, argument, &result))
+	own = caller >= (uintptr_t)__ehdr_start && caller < (uintptr_t)__etext;
+	/* Processes of an exploration wait for each other, with all their threads. */
+	if (fibers_on && !(own && number == SYS_futex) &&
+	    fiber_system_call(number, argument, &result))
 		return result;
-	if (!runtime_session || (caller >= (uintptr_t)__ehdr_start && caller < (uintptr_t)__etext))
+	if (!runtime_session || own)
 		return call_kernel(number, argument);
 	a = argument[0];
 	b = argument[1];

@@ -248,6 +248,8 @@ HIDDEN size_t event_load_string(const char *text, size_t most, const struct fram
 HIDDEN size_t plain_length(const char *text);
 /* The bytes are already there: a system call or libc wrote them. */
 HIDDEN void event_stored(void *p, size_t size, const struct frame *frame);
+/* The same of bytes that may be symbolic: what the client of an exploration sends. */
+HIDDEN void event_received(void *p, size_t size, const struct frame *frame);
 /* The same by non-temporal stores. */
 HIDDEN void event_streamed(void *p, size_t size, const struct frame *frame);
 /* Bytes that the program, or its library, calls volatile though they lie in PM. */

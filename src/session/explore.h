@@ -24,6 +24,7 @@ enum {
 	EXPLORE_KNOWN = 1 << 15, /* answers */
 	EXPLORE_ANSWER = 64,     /* bytes of one */
 	EXPLORE_CRASHES = 64,
+	EXPLORE_CHOICES = 2048, /* between threads, of one path */
 	EXPLORE_CORES = 256,
 	EXPLORE_CORE = 8, /* conditions of one */
 };
@@ -42,6 +43,8 @@ enum explore_source_kind {
 	EXPLORE_FILE,
 	EXPLORE_VARIABLE, /* of the environment */
 	EXPLORE_NAMED,    /* perdure_symbolic */
+	EXPLORE_PACKET,   /* what a client sends at once; the name says where */
+	EXPLORE_SCHEDULE, /* which thread goes on */
 };
 
 /* Some bytes of the inputs, in a row. */
@@ -92,6 +95,8 @@ struct explore_settings {
 	bool shows;          /* what paths print */
 	uint32_t sources;
 	struct explore_source source[EXPLORE_SOURCES];
+	uint8_t given[EXPLORE_INPUTS]; /* packets: bytes that are no question, from `first` on */
+	bool is_given[EXPLORE_INPUTS];
 	uint64_t seed;
 };
 

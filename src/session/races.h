@@ -66,7 +66,6 @@ struct session_races {
 	bool on;
 	bool discovers; /* this run only learns */
 	struct races_settings settings;
-	bool listens;               /* on a socket: a client may come */
 	bool restores;              /* files are to be kept for the next run */
 	char directory[RACES_PATH]; /* where copies of them are, by number */
 	uint32_t files;

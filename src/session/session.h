@@ -138,6 +138,7 @@ struct session {
 	uint32_t images, modules, files;
 	uint64_t window_used;
 	uint32_t pm_mapped; /* mappings that were PM, ever */
+	uint32_t serves;    /* it listens on a socket: a client may come */
 	uint32_t instrumented;
 	uint32_t binary;               /* some of it was patched when it was loaded */
 	uint32_t sites, sites_patched; /* instructions there that may touch PM */

@@ -122,6 +122,24 @@ uint64_t symbolic_each(uint32_t e, enum symbolic_loss why, uint64_t site)
 	return expression_value(e);
 }
 
+uint32_t symbolic_choose(uint32_t ways)
+{
+	uint32_t number, e;
+
+	if (!inputs_choice(&number))
+		return 0;
+	if (!symbolic_on)
+		return expression_model[number] < ways ? expression_model[number] : 0;
+	symbolic_frame = __builtin_frame_address(0);
+	e = expression_input(number);
+	path_assume(expression_make(SYMBOLIC_ULT, 8, e, expression_constant(8, ways)));
+	for (uint32_t way = 0; way + 1 < ways; way++)
+		if (symbolic_decide(expression_make(SYMBOLIC_EQ, 8, e, expression_constant(8, way)),
+				    (uintptr_t)symbolic_choose + way))
+			return way;
+	return ways - 1;
+}
+
 /* ---- operations ---- */
 
 HIDDEN uint32_t symbolic_hook_binary(uint32_t what, uint32_t s, uint64_t a, uint32_t t, uint64_t b);

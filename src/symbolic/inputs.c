@@ -15,12 +15,15 @@
 #include <unistd.h>
 
 #include "runtime/world.h"
+#include "symbolic/network.h"
 #include "symbolic/symbolic.h"
 
 static struct explore_source source[EXPLORE_SOURCES];
 static uint32_t sources, used;
 static uint64_t inode[EXPLORE_SOURCES]; /* of files */
 static bool ended[EXPLORE_SOURCES];     /* somebody has read past the end */
+static bool given[EXPLORE_INPUTS];      /* not symbolic */
+static uint32_t first_packet, packets;  /* sources */
 
 static struct explore_source *add(uint32_t kind, const char *name, uint32_t count)
 {
@@ -56,7 +59,7 @@ static void fill(const struct explore_source *from, uint32_t offset, uint8_t *by
 
 		bytes[i] = expression_model[number];
 		if (symbolic_on)
-			memory_store(bytes + i, 1, expression_input(number));
+			memory_store(bytes + i, 1, given[number] ? 0 : expression_input(number));
 	}
 }
 
@@ -144,12 +147,80 @@ static void add_file(const struct explore_source *wanted)
 	}
 }
 
+/* ---- packets ---- */
+
+static void add_packet(const struct explore_source *wanted, const struct explore_settings *settings)
+{
+	struct explore_source *from = add(EXPLORE_PACKET, wanted->name, wanted->count);
+
+	for (uint32_t i = 0; from && i < wanted->count; i++) {
+		given[from->first + i] = settings->is_given[wanted->first + i];
+		if (given[from->first + i])
+			expression_model[from->first + i] = settings->given[wanted->first + i];
+	}
+	if (from && !packets++)
+		first_packet = (uint32_t)(from - source);
+}
+
+uint32_t inputs_packets(void)
+{
+	return packets;
+}
+
+uint32_t inputs_packet_size(uint32_t packet)
+{
+	return packet < packets ? source[first_packet + packet].count : 0;
+}
+
+void inputs_packet_read(uint32_t packet, uint32_t offset, void *bytes, uint32_t size)
+{
+	fill(&source[first_packet + packet], offset, bytes, size);
+}
+
+void inputs_name_packets(const char *address)
+{
+	for (uint32_t i = 0; i < packets; i++)
+		REAL(snprintf)(source[first_packet + i].name, EXPLORE_NAME, "%s", address);
+}
+
+/* ---- threads ---- */
+
+static struct explore_source *schedule;
+static uint32_t chosen;
+
+bool inputs_choice(uint32_t *number)
+{
+	if (!schedule || chosen == EXPLORE_CHOICES) {
+		session_limit(
+			runtime_session, thread_owner(),
+			"a path had too many choices between threads: it took no more of them");
+		return false;
+	}
+	*number = schedule->first + chosen++;
+	schedule->count = chosen;
+	return true;
+}
+
+/* Room for all of them: what comes later has numbers behind it. */
+static void add_schedule(void)
+{
+	if (runtime_session->executions.schedule.policy != SCHEDULE_SCRIPT)
+		return;
+	schedule = add(EXPLORE_SCHEDULE, "", EXPLORE_CHOICES);
+	if (schedule)
+		schedule->count = 0;
+}
+
+/* ---- reading ---- */
+
 static const struct explore_source *source_of(int fd)
 {
 	struct stat status;
 
 	if (!symbolic_on || fd < 0)
 		return NULL;
+	if (endpoint_of(fd))
+		return &source[first_packet]; /* whichever comes next */
 	for (uint32_t i = 0; i < sources; i++) {
 		if (!inode[i])
 			continue;
@@ -188,7 +259,7 @@ void inputs_changed(int fd, uint64_t size)
 {
 	const struct explore_source *from = source_of(fd);
 
-	if (!from || size >= from->count)
+	if (!from || from->kind == EXPLORE_PACKET || size >= from->count)
 		return; /* growing leaves it as it is */
 	symbolic_lose(SYMBOLIC_LOST_CALL);
 	for (uint32_t i = 0; i < from->count; i++)
@@ -204,7 +275,7 @@ void inputs_mapped(int fd, void *start, uint64_t offset, uint64_t size)
 	const struct explore_source *from = source_of(fd);
 
 	/* What cannot be written holds what it held at first. */
-	if (from && offset < from->count &&
+	if (from && from->kind != EXPLORE_PACKET && offset < from->count &&
 	    !syscall(SYS_mprotect, start, size, PROT_READ | PROT_WRITE))
 		fill(from, (uint32_t)offset, start,
 		     from->count - offset < size ? from->count - (uint32_t)offset : (uint32_t)size);
@@ -216,7 +287,13 @@ static ssize_t read_source(const struct explore_source *from, int fd, void *byte
 {
 	int64_t at = offset >= 0 ? offset : syscall(SYS_lseek, fd, 0L, SEEK_CUR);
 	size_t left = at < from->count ? from->count - (size_t)at : 0;
+	ssize_t got;
 
+	if (from->kind == EXPLORE_PACKET) {
+		got = read(fd, bytes, size);
+		ended[from - source] |= got == 0;
+		return got;
+	}
 	if (at < 0)
 		return -1;
 	if (size > left)
@@ -522,4 +599,9 @@ void inputs_start(int *argc, char ***argv, const struct explore_kept *kept)
 		else if (wanted->kind == EXPLORE_STDIN || wanted->kind == EXPLORE_FILE)
 			add_file(wanted);
 	}
+	for (uint32_t i = 0; i < settings->sources; i++)
+		if (settings->source[i].kind == EXPLORE_PACKET)
+			add_packet(&settings->source[i], settings);
+	add_schedule();
+	network_start();
 }

@@ -779,6 +779,7 @@ void states_start(int *argc, char ***argv)
 	setitimer(ITIMER_REAL, &often, NULL);
 	sigaction(SIGCHLD, &unseen, &own_children);
 	silent_output();
+	fibers_are_root();
 	explore->kept_from = 1; /* 0 is none */
 	explore->image = modules_find_image();
 	explore->root = getpid();

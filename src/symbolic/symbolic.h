@@ -9,6 +9,7 @@
  *   hooks.c       what compiled code calls
  *   strings.c     functions of libc that keep symbolic data
  *   inputs.c      where symbolic bytes come from
+ *   network.h     a client for servers
  *   telling.c     what a path has done, for plug-ins
  *   descriptors.c what it has open, when it forks
  *   states.c      forking at branches, and which state goes on
@@ -65,6 +66,8 @@ HIDDEN bool symbolic_decide(uint32_t condition, uint64_t site);
 HIDDEN uint64_t symbolic_fix(uint32_t e, enum symbolic_loss why);
 /* Goes on with each value that it can have, if these are not too many. */
 HIDDEN uint64_t symbolic_each(uint32_t e, enum symbolic_loss why, uint64_t site);
+/* One of so many ways of which none depends on the inputs: each is another path. */
+HIDDEN uint32_t symbolic_choose(uint32_t ways);
 /*
  * A function that stands in for one of libc asks for its arguments before anything else: those that
  * are symbolic are decided. `frame` is its own.
@@ -84,6 +87,16 @@ HIDDEN void inputs_keep(struct explore_kept *kept);
 HIDDEN void inputs_changed(int fd, uint64_t size);
 /* Some of a file was mapped: if that is symbolic, so is the memory. */
 HIDDEN void inputs_mapped(int fd, void *start, uint64_t offset, uint64_t size);
+
+/* The number of the input that the next choice of symbolic_choose is; false if there are no more.
+ */
+HIDDEN bool inputs_choice(uint32_t *number);
+/* Packets that a client sends: how many, how long, and some of one. */
+HIDDEN uint32_t inputs_packets(void);
+HIDDEN uint32_t inputs_packet_size(uint32_t packet);
+HIDDEN void inputs_packet_read(uint32_t packet, uint32_t offset, void *bytes, uint32_t size);
+/* Where the program listens. */
+HIDDEN void inputs_name_packets(const char *address);
 
 /* ---- telling.c ---- */
 
