@@ -30,7 +30,7 @@
 extern "C" {
 #endif
 
-#define PERDURE_ORACLE_ABI 1
+#define PERDURE_ORACLE_ABI 2
 
 enum perdure_event_kind {
 	PERDURE_EVENT_LOAD = 1,
@@ -69,7 +69,8 @@ struct perdure_event {
 	uint32_t stack;  /* names the call stack; 0 if there is none */
 	uint64_t number; /* 1, 2, … */
 	uint64_t place;  /* for perdure_host.type; 0 if the type is not known */
-	uint64_t reserved[2];
+	uint64_t value;  /* ABI 2: what was stored, if that is at most 8 bytes; otherwise 0 */
+	uint64_t symbol; /* ABI 2: perdure explore: not 0 if it could be something else: see may */
 };
 
 /* The worst that can be said of any byte of a range. */
@@ -94,6 +95,14 @@ struct perdure_type {
 	uint64_t offset;   /* of the access in it */
 	uint64_t size;     /* of the structure; 0 if debug information does not tell */
 	const char *field; /* as in "pair.left"; null if it does not tell */
+};
+
+/* Of a value that was stored to a number, both without a sign. */
+enum perdure_relation {
+	PERDURE_EQUAL,
+	PERDURE_DIFFERENT,
+	PERDURE_BELOW,
+	PERDURE_ABOVE,
 };
 
 struct perdure_report {
@@ -129,8 +138,18 @@ struct perdure_host {
 	/* Raises a finding of kind `custom`. Equal ones are counted. */
 	void (*report)(const struct perdure_host *host, const struct perdure_report *report);
 
-	/* Reserved for queries to a solver, the content of memory, and crash points: null. */
-	void (*reserved[12])(void);
+	/*
+	 * ABI 2: of a store of at most 8 bytes: can what it stores be in this relation to a number,
+	 * on the path that it is on? Must it? In an exploration the solver is asked; elsewhere a
+	 * value is what it is, and both say the same.
+	 */
+	bool (*may)(const struct perdure_host *host, const struct perdure_event *event,
+		    enum perdure_relation relation, uint64_t number);
+	bool (*must)(const struct perdure_host *host, const struct perdure_event *event,
+		     enum perdure_relation relation, uint64_t number);
+
+	/* Reserved for the content of memory, and crash points: null. */
+	void (*reserved[10])(void);
 };
 
 struct perdure_oracle {

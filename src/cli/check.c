@@ -12,6 +12,7 @@
 
 #include "cli/analysis.h"
 #include "cli/commands.h"
+#include "cli/crash.h"
 #include "drive/image.h"
 #include "drive/listener.h"
 #include "drive/resume.h"
@@ -128,44 +129,35 @@ static void warn_of_verifier(const struct session *session, const struct options
 			"call perdure_verify_begin() and perdure_verify_end() in it");
 }
 
-static int crash_everywhere(char **words, enum options_command command)
+int crash_everywhere(struct options *options, bool exhaustive, struct given *given,
+		     struct result *result)
 {
 	struct check check = { 0 };
-	struct options options;
 	struct session *session;
-	struct result result = { .engine = command == OPTIONS_MODEL ? "model" : "check" };
 	double started = target_now();
 	int fd, status;
 
-	if (options_parse(&options, words, command))
-		return EXIT_BAD_USAGE;
-	if (options.help) {
-		if (command == OPTIONS_MODEL)
-			print_model_help();
-		else
-			print_check_help();
-		return EXIT_NOTHING_FOUND;
-	}
-	if (options.resume && !resume_prepare(options.resume))
+	if (options->resume && !resume_prepare(options->resume))
 		return EXIT_CANNOT_WORK;
-	status = analysis_prepare(&options, &fd, &session);
+	status = analysis_prepare(options, &fd, &session);
 	if (status)
 		return status;
 	session_use_executions(session);
-	session->executions.volatile_is_plain = options.plain_volatile;
+	session->executions.volatile_is_plain = options->plain_volatile;
 	check.session = session;
-	check.settings = settings_of(&options);
-	check.settings.exhaustive = command == OPTIONS_MODEL;
-	if (!check_run(&check, fd) || (options.keep && !keep_files(session))) {
+	check.settings = settings_of(options);
+	check.settings.exhaustive = exhaustive;
+	check.settings.given = given;
+	if (!check_run(&check, fd) || (options->keep && !keep_files(session))) {
 		if (!check.destroyed)
-			listener_finish(session, options.max_time);
+			listener_finish(session, options->max_time);
 		return EXIT_CANNOT_WORK;
 	}
 	if (session->executions.too_large) {
 		fprintf(stderr,
 			"perdure: a file that the program opens for writing is too large to be "
 			"copied: it holds more than a quarter of the machine's memory\n");
-		listener_finish(session, options.max_time);
+		listener_finish(session, options->max_time);
 		return EXIT_CANNOT_WORK;
 	}
 	if (session->executions.files_lost) {
@@ -173,39 +165,57 @@ static int crash_everywhere(char **words, enum options_command command)
 			"perdure: the program, or a recovery, changes more files than can be kept "
 			"apart (%d); what it did without them means nothing\n",
 			WORLD_FILES);
-		listener_finish(session, options.max_time);
+		listener_finish(session, options->max_time);
 		return EXIT_CANNOT_WORK;
 	}
 	if (session->executions.ranges_overlap) {
 		fprintf(stderr, "perdure: perdure_commit_range: the ranges of two commit variables "
 				"overlap; which one is to decide?\n");
-		listener_finish(session, options.max_time);
+		listener_finish(session, options->max_time);
 		return EXIT_BAD_USAGE;
 	}
 	warn_of_vacuous(&check);
-	warn_of_verifier(session, &options);
-	if (options.random) {
+	warn_of_verifier(session, options);
+	if (options->random) {
 		char text[96];
 
 		snprintf(text, sizeof(text),
 			 "--random: %ld recoveries were chosen by chance (--seed %lu)",
-			 options.random, options.schedules.seed);
+			 options->random, options->schedules.seed);
 		session_limit(session, UINT32_MAX, text);
 	}
-	result.command = options.command;
-	result.exit_status = check.end.exit_status;
-	result.signal = check.end.signal;
-	result.check = &check;
-	result.seconds = target_now() - started;
-	return analysis_finish(&options, session, fd, &result, check.budget, getpid());
+	result->command = options->command;
+	result->exit_status = check.end.exit_status;
+	result->signal = check.end.signal;
+	result->check = &check;
+	result->seconds += target_now() - started;
+	return analysis_finish(options, session, fd, result, check.budget, getpid());
 }
 
 int command_check(char **words)
 {
-	return crash_everywhere(words, OPTIONS_CHECK);
+	struct result result = { .engine = "check" };
+	struct options options;
+
+	if (options_parse(&options, words, OPTIONS_CHECK))
+		return EXIT_BAD_USAGE;
+	if (options.help) {
+		print_check_help();
+		return EXIT_NOTHING_FOUND;
+	}
+	return crash_everywhere(&options, false, NULL, &result);
 }
 
 int command_model(char **words)
 {
-	return crash_everywhere(words, OPTIONS_MODEL);
+	struct result result = { .engine = "model" };
+	struct options options;
+
+	if (options_parse(&options, words, OPTIONS_MODEL))
+		return EXIT_BAD_USAGE;
+	if (options.help) {
+		print_model_help();
+		return EXIT_NOTHING_FOUND;
+	}
+	return crash_everywhere(&options, true, NULL, &result);
 }

@@ -564,13 +564,14 @@ static const struct option {
 	{ "--trace", "FILE", set_trace, "write every event on PM, as text", ALL },
 	{ "--recover", "CMD", set_recover,
 	  "what to run after a crash; otherwise the program, with the same arguments",
-	  CRASH | THREADS | EXPLORE },
+	  CRASH | THREADS | EXPLORE | OPTIONS_AGAIN_CRASH },
 	{ "--checker", "CMD", set_checker,
 	  "run this on the image that a crash leaves, instead of a recovery: status 0 says that it is "
 	  "consistent",
 	  CRASH },
 	{ "--bad-exit", "LIST", set_bad_exit,
-	  "exit statuses that mean that a recovery failed: 1,3-5, or nonzero", CRASH },
+	  "exit statuses that mean that a recovery failed: 1,3-5, or nonzero",
+	  CRASH | EXPLORE | OPTIONS_AGAIN_CRASH },
 	{ "--drive", "CMD", set_drive,
 	  "a shell command to run when the program listens on a socket; then the program is ended",
 	  CRASH | THREADS | OPTIONS_RUN },
@@ -578,7 +579,7 @@ static const struct option {
 	{ "--jobs", "N", set_jobs, "recoveries, or paths, at a time (default: one for each core)",
 	  CRASH | EXPLORE },
 	{ "--max-crash-points", "N", set_max_crash_points,
-	  "examine only N crash points, evenly spread", CRASH },
+	  "examine only N crash points, evenly spread", CRASH | EXPLORE },
 	{ "--schedule", "HOW", set_schedule,
 	  "who runs when, of several threads: det (default: they take turns at every "
 	  "synchronisation), random, pct (random priorities), all (for tiny programs), or what a "
@@ -593,14 +594,15 @@ static const struct option {
 	  "--schedule all: a thread that could go on is interrupted at most so often (default: 2)",
 	  CRASH | EXPLORE },
 	{ "--strict-commit", NULL, set_strict,
-	  "report also reads of atomic stores that may be missing", CRASH },
+	  "report also reads of atomic stores that may be missing",
+	  CRASH | EXPLORE | OPTIONS_AGAIN_CRASH },
 	{ "--volatile", "HOW", set_volatile,
 	  "volatile stores are atomic (default) or plain: whether a recovery may read them",
-	  CRASH },
+	  CRASH | EXPLORE | OPTIONS_AGAIN_CRASH },
 	{ "--verifier", "FUNC", set_verifier,
 	  "a function that validates data before a recovery uses it, such as by a checksum; may be "
 	  "repeated",
-	  CRASH },
+	  CRASH | EXPLORE | OPTIONS_AGAIN_CRASH },
 	{ "--prefix", "HOW", set_prefix,
 	  "torn stores are looked for in all runs that look the same to a recovery (on, default), or "
 	  "only in the one that was (off)",
@@ -665,6 +667,13 @@ static const struct option {
 	{ "--search", "HOW", explore_set_search,
 	  "which path goes on: pm (default: where most of PM can be changed), coverage, dfs, bfs, "
 	  "random",
+	  EXPLORE },
+	{ "--crash", NULL, explore_set_crash,
+	  "crash every path that does something else to PM, everywhere, as perdure check does",
+	  EXPLORE },
+	{ "--coverage", "FILE", explore_set_coverage,
+	  "write which instructions that change PM were reached, and which branches kept the search "
+	  "from the others (- is standard output)",
 	  EXPLORE },
 	{ "--max-states", "N", explore_set_states,
 	  "at most N paths wait at a time; others are left out", EXPLORE },
@@ -751,6 +760,9 @@ static int parse_option(struct options *options, char **words, int *at, unsigned
 		for (; table[i].commands & OPTIONS_AGAIN && first <= *at; first++)
 			if (options->agains < OPTIONS_FILES)
 				options->again[options->agains++] = words[first];
+		for (; table[i].commands & OPTIONS_AGAIN_CRASH && first <= *at; first++)
+			if (options->agains_crash < OPTIONS_FILES)
+				options->again_crash[options->agains_crash++] = words[first];
 		if (wrong)
 			fprintf(stderr, "perdure: %s %s: %s\n", table[i].name, value, wrong);
 		return wrong ? 2 : 0;

@@ -19,7 +19,8 @@ enum options_command {
 	OPTIONS_MODEL = 8,
 	OPTIONS_THREADS = 16,
 	OPTIONS_EXPLORE = 32,
-	OPTIONS_AGAIN = 64, /* a run that shows the same needs it as well */
+	OPTIONS_AGAIN = 64,        /* a run that shows the same needs it as well */
+	OPTIONS_AGAIN_CRASH = 128, /* … if it crashes the program */
 };
 
 struct options {
@@ -67,6 +68,10 @@ struct options {
 	bool explores;
 	char *again[OPTIONS_FILES + 1]; /* words for a run that shows the same */
 	unsigned agains;
+	char *again_crash[OPTIONS_FILES + 1];
+	unsigned agains_crash;
+	bool crash;           /* explore: crash injection on all paths */
+	const char *coverage; /* … where to write which instructions were reached */
 	struct explore_settings explore;
 	const char *inputs; /* directory; null: the default, "none": none */
 };

@@ -193,3 +193,16 @@ const char *explore_set_shows(struct options *options, const char *value)
 	options->explore.shows = true;
 	return NULL;
 }
+
+const char *explore_set_crash(struct options *options, const char *value)
+{
+	(void)value;
+	options->crash = true;
+	return NULL;
+}
+
+const char *explore_set_coverage(struct options *options, const char *value)
+{
+	options->coverage = value;
+	return NULL;
+}

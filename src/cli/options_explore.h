@@ -9,6 +9,8 @@ const char *explore_set_arguments(struct options *options, const char *value);
 const char *explore_set_stdin(struct options *options, const char *value);
 const char *explore_set_file(struct options *options, const char *value);
 const char *explore_set_variable(struct options *options, const char *value);
+const char *explore_set_crash(struct options *options, const char *value);
+const char *explore_set_coverage(struct options *options, const char *value);
 const char *explore_set_socket(struct options *options, const char *value);
 const char *explore_set_packet(struct options *options, const char *value);
 const char *explore_set_search(struct options *options, const char *value);

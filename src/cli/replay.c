@@ -7,26 +7,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/commands.h"
 #include "cli/options.h"
+#include "drive/replaced.h"
 #include "report/inputs.h"
-
-enum { FILES = 64 };
-
-/* Files of the user that make room for those of the input. */
-struct replaced {
-	char *path, *saved; /* null: there was none */
-};
 
 struct replay {
 	json_t *json;
 	char **words;
 	size_t count;
-	struct replaced file[FILES];
-	unsigned files;
+	struct replaced replaced;
 	int named; /* what the program calls symbolic, as text */
 };
 
@@ -48,41 +40,6 @@ static int memory_file(const char *bytes, size_t size)
 	return fd;
 }
 
-/* The user's own file of that name waits beside it. */
-static bool put_file(struct replay *replay, const char *path, const char *bytes, size_t size)
-{
-	struct replaced *replaced = &replay->file[replay->files];
-	struct stat status;
-	FILE *file;
-
-	if (replay->files == FILES)
-		return false;
-	*replaced = (struct replaced){ .path = strdup(path) };
-	if (stat(path, &status) == 0) {
-		if (asprintf(&replaced->saved, "%s.perdure-%d", path, getpid()) < 0)
-			abort();
-		if (rename(path, replaced->saved) < 0)
-			return false;
-	}
-	replay->files++;
-	file = fopen(path, "we");
-	if (!file)
-		return false;
-	fwrite(bytes, 1, size, file);
-	return fclose(file) == 0;
-}
-
-static void restore_files(struct replay *replay)
-{
-	for (unsigned i = 0; i < replay->files; i++) {
-		unlink(replay->file[i].path);
-		if (replay->file[i].saved &&
-		    rename(replay->file[i].saved, replay->file[i].path) < 0)
-			fprintf(stderr, "perdure: %s is now called %s\n", replay->file[i].path,
-				replay->file[i].saved);
-	}
-}
-
 static bool give(struct replay *replay, const json_t *source)
 {
 	const char *kind, *name, *hex;
@@ -101,7 +58,7 @@ static bool give(struct replay *replay, const json_t *source)
 	else if (strcmp(kind, "stdin") == 0)
 		done = dup2(memory_file(bytes, size), STDIN_FILENO) == STDIN_FILENO;
 	else if (strcmp(kind, "file") == 0)
-		done = put_file(replay, name, bytes, size);
+		done = replaced_put(&replay->replaced, name, bytes, size);
 	else if (strcmp(kind, "packet") == 0)
 		; /* the client sends it */
 	else if (strcmp(kind, "schedule") == 0)
@@ -165,6 +122,8 @@ static bool prepare(struct replay *replay, const char *path, const char *result)
 	add_word(replay, "--json");
 	add_word(replay, result);
 	if (!add_words(replay, "options"))
+		return false;
+	if (json_object_get(replay->json, "crash_options") && !add_words(replay, "crash_options"))
 		return false;
 	add_client(replay, path);
 	add_word(replay, "--");
@@ -239,14 +198,15 @@ int command_replay(char **words)
 	fd = memfd_create("perdure-result", MFD_CLOEXEC);
 	snprintf(result, sizeof(result), "/proc/%d/fd/%d", getpid(), fd);
 	if (!realpath(path, whole) || !prepare(&replay, whole, result)) {
-		restore_files(&replay);
+		replaced_restore(&replay.replaced);
 		fprintf(stderr,
 			"perdure: %s is not an input of perdure explore, or cannot be used\n",
 			path);
 		return EXIT_CANNOT_WORK;
 	}
-	status = command_run(replay.words);
-	restore_files(&replay);
+	status = json_object_get(replay.json, "crash_options") ? command_check(replay.words)
+							       : command_run(replay.words);
+	replaced_restore(&replay.replaced);
 	if (status != EXIT_NOTHING_FOUND && status != EXIT_FINDINGS)
 		return status;
 	found = is_there(result, json_string_value(json_object_get(replay.json, "fingerprint")));

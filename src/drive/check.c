@@ -543,16 +543,12 @@ static void note_schedules(const struct engine *engine)
 	session_limit(engine->session, UINT32_MAX, text);
 }
 
-static bool check_all(struct engine *engine, int session_fd)
+static bool check_schedules(struct engine *engine)
 {
 	struct check *check = engine->check;
 	struct schedules *schedules = &check->settings.schedules;
 	struct schedule_settings *settings = &engine->session->executions.schedule;
 
-	engine->seed = check->settings.schedules.seed;
-
-	if (!prepare(engine, session_fd))
-		return false;
 	while (!check->budget && schedules_next(schedules, settings)) {
 		if (engine->runs++)
 			forget_run(engine);
@@ -570,7 +566,48 @@ static bool check_all(struct engine *engine, int session_fd)
 		check->counts.schedules++;
 		check->counts.schedule_points = settings->points;
 	}
-	note_schedules(engine);
+	return true;
+}
+
+static bool has_schedule(const struct explore_kept *kept)
+{
+	for (uint32_t i = 0; i < kept->sources; i++)
+		if (kept->source[i].kind == EXPLORE_SCHEDULE)
+			return true;
+	return false;
+}
+
+/* One run, or several schedules, with each input that an exploration has found. */
+static bool check_inputs(struct engine *engine)
+{
+	struct check *check = engine->check;
+	struct given *given = check->settings.given;
+	const struct schedules wanted = check->settings.schedules;
+	bool done = true;
+
+	for (uint32_t i = 0; i < given->count && done && !check->budget; i++) {
+		check->settings.schedules = wanted;
+		if (has_schedule(&given->list[i])) { /* its own */
+			check->settings.schedules.policy = SCHEDULE_SCRIPT;
+			check->settings.schedules.count = 1;
+		}
+		done = given_use(given, engine->session, i) && check_schedules(engine);
+		session_judge_rest(engine->session); /* what it has lost is its own */
+	}
+	given_end(given);
+	return done;
+}
+
+static bool check_all(struct engine *engine, int session_fd)
+{
+	struct check *check = engine->check;
+
+	engine->seed = check->settings.schedules.seed;
+	if (!prepare(engine, session_fd) ||
+	    !(check->settings.given ? check_inputs(engine) : check_schedules(engine)))
+		return false;
+	if (!check->settings.given)
+		note_schedules(engine);
 	if (engine->session->executions.ranges_lost)
 		session_limit(
 			engine->session, UINT32_MAX,

@@ -6,6 +6,7 @@
 #ifndef DRIVE_CHECK_H
 #define DRIVE_CHECK_H
 
+#include "drive/given.h"
 #include "drive/schedules.h"
 #include "drive/target.h"
 #include "session/session.h"
@@ -13,6 +14,7 @@
 enum { CHECK_CRASHES = 4, CHECK_MISSING = 8, CHECK_READS = 32 };
 
 struct check_settings {
+	struct given *given; /* inputs of an exploration; null: the program has what it has */
 	char **command;
 	char **recover; /* null: the command again */
 	char **checker; /* instead of a recovery: 0 means that the image is consistent */

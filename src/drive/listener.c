@@ -56,7 +56,8 @@ static void note_input(struct raw_finding *finding)
 	struct raw_table *raw = &explored->raw;
 
 	if (!finding->input)
-		finding->input = (uint32_t)path_begin->address;
+		finding->input =
+			plugins_witness() ? plugins_witness() : (uint32_t)path_begin->address;
 	for (uint32_t i = 1; path_begin->detail && i <= raw->entries; i++)
 		if (raw->entry[i].kind == finding->kind && raw->entry[i].stack == finding->stack)
 			raw->entry[i].confirmed = 1;
@@ -112,6 +113,7 @@ static void listen_to_paths(struct session *session, FILE *trace, bool plugins)
 			hear_path(session, trace, plugins);
 		while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
 			;
+		session->explore->query.heard++;
 		if (child < 0 || status) {
 			const char *name = plugins_at_work(session);
 			char limit[SESSION_PATH];

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "checkers/checkers.h"
 #include "drive/replay.h"
@@ -176,6 +177,67 @@ static uint32_t known_stack(uint32_t stack)
 	return stack < current_session->stacks.used ? stack : 0;
 }
 
+/* ---- values ---- */
+
+static bool is_so(uint64_t value, enum perdure_relation relation, uint64_t number)
+{
+	switch (relation) {
+	case PERDURE_EQUAL:
+		return value == number;
+	case PERDURE_DIFFERENT:
+		return value != number;
+	case PERDURE_BELOW:
+		return value < number;
+	default:
+		return value > number;
+	}
+}
+
+static uint32_t witness; /* an input that shows what was asked last; index + 1 */
+
+uint32_t plugins_witness(void)
+{
+	return witness;
+}
+
+/* The path answers; what it does not answer in time may be. */
+static bool ask(const struct perdure_event *event, enum perdure_relation relation, bool negated,
+		uint64_t number)
+{
+	enum { PATIENCE_US = 10000000, PAUSE_US = 20 };
+	struct explore_query *query = &current_session->explore->query;
+
+	query->symbol = (uint32_t)event->symbol;
+	query->relation = relation;
+	query->negated = negated;
+	query->number = number;
+	__atomic_add_fetch(&query->asked, 1, __ATOMIC_RELEASE);
+	for (unsigned waited = 0; waited < PATIENCE_US; waited += PAUSE_US) {
+		if (__atomic_load_n(&query->answered, __ATOMIC_ACQUIRE) == query->asked) {
+			witness = negated ? 0 : query->input;
+			return query->answer;
+		}
+		usleep(PAUSE_US);
+	}
+	return true;
+}
+
+static bool host_may(const struct perdure_host *host, const struct perdure_event *event,
+		     enum perdure_relation relation, uint64_t number)
+{
+	(void)host;
+	return event->symbol && current_session->explore ? ask(event, relation, false, number)
+							 : is_so(event->value, relation, number);
+}
+
+static bool host_must(const struct perdure_host *host, const struct perdure_event *event,
+		      enum perdure_relation relation, uint64_t number)
+{
+	(void)host;
+	return event->symbol && current_session->explore ? !ask(event, relation, true, number)
+							 : is_so(event->value, relation, number);
+}
+
 static void host_report(const struct perdure_host *host, const struct perdure_report *report)
 {
 	const struct plugin *from = host->data;
@@ -216,6 +278,8 @@ bool plugins_start(struct session *session)
 			.symbol = host_symbol,
 			.type = host_type,
 			.report = host_report,
+			.may = host_may,
+			.must = host_must,
 		};
 		current_session->plugin_at_work = i + 1;
 		if (plugin[i].oracle->start)
@@ -229,6 +293,7 @@ void plugins_event(const struct perdure_event *event)
 {
 	for (unsigned i = 0; i < plugins; i++) {
 		current_session->plugin_at_work = i + 1;
+		witness = 0;
 		if (plugin[i].oracle->event)
 			plugin[i].oracle->event(plugin[i].self, &plugin[i].host, event);
 	}

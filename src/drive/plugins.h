@@ -24,4 +24,7 @@ void plugins_finish(void);
 /* Which of them was at work when the process ended; null if none. */
 const char *plugins_at_work(const struct session *session);
 
+/* An input that shows what a plug-in has just been told that may be; index + 1, or 0. */
+uint32_t plugins_witness(void);
+
 #endif

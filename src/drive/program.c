@@ -64,7 +64,7 @@ static bool await_program(struct engine *engine, struct worker *worker)
 			return true;
 		driver_tick(&worker->driver, worker->execution->listening,
 			    worker->execution->stage > 0, worker->pid);
-		if (engine->runs == 1)
+		if (engine->runs == 1 && engine->recorded.record >= 0)
 			input_tick(&engine->recorded);
 		if (!check->budget && target_interrupted()) {
 			check->budget = target_interrupted();
@@ -97,9 +97,14 @@ bool program_run(struct engine *engine)
 
 	execution->stage = 0;
 	/* What it prints is shown once, and what it is given is the same each time. */
-	shown = engine->check->settings.schedules.done == 1 && !all->schedule.measure;
+	shown = engine->check->settings.schedules.done == 1 && !all->schedule.measure &&
+		!engine->check->settings.given;
 	execution->output = execution->errors = shown ? -1 : engine->nowhere;
-	execution->input = engine->runs == 1 ? input_start(&engine->recorded) : engine->input;
+	if (engine->check->settings.given && engine->check->settings.given->input >= 0)
+		engine->input = execution->input = engine->check->settings.given->input;
+	else
+		execution->input =
+			engine->runs == 1 ? input_start(&engine->recorded) : engine->input;
 	worker->execution = execution;
 	worker->zygote = engine->program;
 	worker->pid = 0;
@@ -108,7 +113,7 @@ bool program_run(struct engine *engine)
 	driver_end(&worker->driver);
 	if (done && !engine->check->budget && !driver_did_its_work(&worker->driver))
 		return false;
-	if (engine->runs == 1)
+	if (engine->runs == 1 && execution->input != engine->input)
 		engine->input = input_end(&engine->recorded);
 	worker->execution = own;
 	worker->zygote = own_zygote;

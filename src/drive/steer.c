@@ -72,21 +72,38 @@ static void add_weight(struct explore *explore, uint64_t edge, uint32_t weight)
 
 static bool is_known(const struct steer *steer, const char *file, unsigned line, unsigned column)
 {
-	for (size_t i = 0; i < steer->places; i++)
-		if (steer->place[i].line == line && steer->place[i].column == column &&
-		    strcmp(steer->place[i].file, file) == 0)
+	for (size_t i = 0; i < steer->coverage.places; i++)
+		if (steer->coverage.place[i].line == line &&
+		    steer->coverage.place[i].column == column &&
+		    strcmp(steer->coverage.place[i].file, file) == 0)
 			return true;
 	return false;
 }
 
-static void add_place(struct steer *steer, const char *file, unsigned line, unsigned column)
+/* False if it is known already. */
+static bool add_place(struct steer *steer, const char *file, unsigned line, unsigned column)
 {
 	if (is_known(steer, file, line, column))
-		return;
-	steer->place = realloc(steer->place, (steer->places + 1) * sizeof(*steer->place));
-	if (!steer->place)
+		return false;
+	steer->coverage.place =
+		realloc(steer->coverage.place,
+			(steer->coverage.places + 1) * sizeof(*steer->coverage.place));
+	if (!steer->coverage.place)
 		abort();
-	steer->place[steer->places++] = (struct steer_place){ strdup(file), line, column };
+	steer->coverage.place[steer->coverage.places++] =
+		(struct coverage_place){ .file = strdup(file), .line = line, .column = column };
+	return true;
+}
+
+static void add_guard(struct steer *steer, uint64_t edge, const struct coverage_guard *guard)
+{
+	struct coverage_place *place = &steer->coverage.place[steer->coverage.places - 1];
+
+	if (place->guards == COVERAGE_GUARDS)
+		return;
+	place->guard[place->guards] = *guard;
+	place->guard[place->guards].file = strdup(guard->file);
+	place->guard[place->guards++].site = edge;
 }
 
 struct weight {
@@ -99,10 +116,11 @@ static void read_all(struct steer *steer, struct explore *explore, FILE *in)
 	struct weight *list = NULL;
 	uint32_t count = 0;
 	char line[PATH_MAX + 64], file[PATH_MAX];
+	bool is_new = false;
 
 	while (fgets(line, sizeof(line), in)) {
 		unsigned long site;
-		unsigned way, weight, column;
+		unsigned way, weight, column, row;
 
 		if (sscanf(line, "w %lx %u %u", &site, &way, &weight) == 3 &&
 		    count < EXPLORE_WEIGHTS / 2) {
@@ -111,7 +129,13 @@ static void read_all(struct steer *steer, struct explore *explore, FILE *in)
 				abort();
 			list[count++] = (struct weight){ explore_edge(site, way), weight };
 		} else if (sscanf(line, "p %u %u %4095[^\n]", &way, &column, file) == 3) {
-			add_place(steer, file, way, column);
+			is_new = add_place(steer, file, way, column);
+		} else if (is_new && sscanf(line, "g %lx %u %u %u %4095[^\n]", &site, &way, &row,
+					    &column, file) == 5) {
+			add_guard(
+				steer, site,
+				&(struct coverage_guard){
+					.file = file, .line = row, .column = column, .way = way });
 		}
 	}
 	explore->weights = slots_for(count);
@@ -133,11 +157,11 @@ void steer_find(struct steer *steer, struct session *session)
 		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 			;
 	}
-	if (!in || status || !steer->places)
+	if (!in || status || !steer->coverage.places)
 		session_limit(session, UINT32_MAX,
 			      "no instruction of the program is known to change PM (was all of it "
 			      "built with perdure-cc --symbolic?): the search is not steered");
-	explore->pm_instructions = (uint32_t)steer->places;
+	explore->pm_instructions = (uint32_t)steer->coverage.places;
 	explore->steered = 1;
 }
 
@@ -147,8 +171,8 @@ static size_t place_of(const struct steer *steer, const struct frame_info *frame
 {
 	const char *name = strrchr(frame->path ? frame->path : "", '/');
 
-	for (size_t i = 0; i < steer->places; i++) {
-		const struct steer_place *place = &steer->place[i];
+	for (size_t i = 0; i < steer->coverage.places; i++) {
+		const struct coverage_place *place = &steer->coverage.place[i];
 		const char *other = strrchr(place->file, '/');
 
 		if (place->line == frame->line && place->column == frame->column &&
@@ -157,14 +181,30 @@ static size_t place_of(const struct steer *steer, const struct frame_info *frame
 								      : "") == 0)
 			return i;
 	}
-	return steer->places;
+	return steer->coverage.places;
 }
 
-size_t steer_reached(const struct steer *steer, struct session *session)
+/* How often a branch was decided this way, where that depended on the input. */
+static uint32_t taken(const struct explore *explore, uint64_t site, unsigned way)
+{
+	return explore->edge[explore_edge_at(explore_edge(site, way))];
+}
+
+static void count_decisions(struct coverage_place *place, const struct explore *explore)
+{
+	for (unsigned g = 0; g < place->guards; g++) {
+		struct coverage_guard *guard = &place->guard[g];
+
+		guard->taken = taken(explore, guard->site, guard->way);
+		guard->not_taken = taken(explore, guard->site, !guard->way);
+	}
+}
+
+size_t steer_reached(struct steer *steer, struct session *session)
 {
 	static struct stacks_cache cache;
 	const struct explore *explore = session->explore;
-	bool *reached = calloc(steer->places + 1, sizeof(*reached));
+	bool *reached = calloc(steer->coverage.places + 1, sizeof(*reached));
 	size_t count = 0;
 
 	if (!reached)
@@ -184,8 +224,11 @@ size_t steer_reached(const struct steer *steer, struct session *session)
 		if (site.frames)
 			reached[place_of(steer, &site.frame[0])] = true;
 	}
-	for (size_t i = 0; i < steer->places; i++)
+	for (size_t i = 0; i < steer->coverage.places; i++) {
+		steer->coverage.place[i].reached = reached[i];
+		count_decisions(&steer->coverage.place[i], explore);
 		count += reached[i];
+	}
 	free(reached);
 	return count;
 }

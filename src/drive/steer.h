@@ -3,22 +3,17 @@
 #ifndef DRIVE_STEER_H
 #define DRIVE_STEER_H
 
+#include "report/coverage.h"
 #include "session/session.h"
 
-/* A source line that changes PM, by the static analysis. */
-struct steer_place {
-	char *file; /* as the compiler was given it */
-	unsigned line, column;
-};
-
+/* Places of the program that change PM, by the static analysis. */
 struct steer {
-	struct steer_place *place;
-	size_t places;
+	struct coverage coverage;
 };
 
 /* The program's objects are loaded: finds weights for its branches, and lets it go on. */
 void steer_find(struct steer *steer, struct session *session);
-/* How many of the places have been executed. */
-size_t steer_reached(const struct steer *steer, struct session *session);
+/* Finds out which of the places have been executed, and what kept it from the others; how many. */
+size_t steer_reached(struct steer *steer, struct session *session);
 
 #endif

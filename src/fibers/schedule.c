@@ -152,7 +152,7 @@ static uint32_t choose_way(uint32_t ways)
 
 	if (ways < 2)
 		return 0;
-	if (runtime_explores)
+	if (runtime_explores || runtime_session->executions.given)
 		return symbolic_choose(ways);
 	if (at == SCHEDULE_CHOICES) {
 		all->choices_lost = true;
@@ -228,8 +228,8 @@ static unsigned choose_kept(unsigned waiting)
 	case SCHEDULE_RANDOM:
 	case SCHEDULE_PCT:
 		return next_random() % (waiting + 1);
-	case SCHEDULE_SCRIPT:
-		return choose_way(waiting + 1);
+	case SCHEDULE_SCRIPT: /* those of an exploration have no buffers */
+		return runtime_session->executions.given ? 0 : choose_way(waiting + 1);
 	default:
 		return 0;
 	}

@@ -44,8 +44,10 @@ static void fill_in(struct finding *f, const struct raw_finding *raw, const stru
 	f->site[0].thread = raw->thread;
 	if (raw->input && session->explore)
 		f->input = &session->explore->input[raw->input - 1];
+	else if (raw->input && check && check->settings.given)
+		f->input = &check->settings.given->list[raw->input - 1];
 	f->paths = raw->paths;
-	f->unconfirmed = f->input && f->input->ran && !raw->confirmed;
+	f->unconfirmed = session->explore && f->input && f->input->ran && !raw->confirmed;
 	if (raw->witness)
 		f->witness = &check->witness[raw->witness - 1];
 	if (f->witness && f->witness->minimal) {

@@ -216,7 +216,7 @@ static json_t *words_json(char *const *words)
 }
 
 bool inputs_save(const struct finding *f, const struct result *result, const char *path,
-		 char *const *options)
+		 char *const *options, char *const *crash_options)
 {
 	char here[PATH_MAX], fingerprint[32];
 	json_t *json;
@@ -228,5 +228,7 @@ bool inputs_save(const struct finding *f, const struct result *result, const cha
 			 kind_info(f->kind)->name, "fingerprint", fingerprint, "directory", here,
 			 "options", words_json(options), "command", words_json(result->command),
 			 "input", inputs_json(f->input));
+	if (crash_options)
+		json_object_set_new(json, "crash_options", words_json(crash_options));
 	return json_write_file(path, json) == 0;
 }

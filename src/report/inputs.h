@@ -27,6 +27,6 @@ void inputs_note_limits(struct result *result);
  * where it was. False with errno set if that cannot be.
  */
 bool inputs_save(const struct finding *f, const struct result *result, const char *path,
-		 char *const *options);
+		 char *const *options, char *const *crash_options);
 
 #endif

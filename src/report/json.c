@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "report/coverage.h"
 #include "report/write.h"
 
 #include "drive/check.h"
@@ -268,6 +269,10 @@ static json_t *stats_json(const struct result *r)
 		json_object_set_new(stats, "pm_instructions_reached",
 				    json_integer(r->explore->pm_reached));
 	}
+	if (r->explored) {
+		json_object_update_missing(stats, json_object_get(r->explored, "stats"));
+		json_object_set_new(stats, "crashed_histories", json_integer(r->given));
+	}
 	json_object_set_new(stats, "seconds", json_real(r->seconds));
 	return stats;
 }
@@ -293,6 +298,12 @@ static json_t *result_json(const struct result *r)
 			   stats_json(r), "findings", findings, "benign", benign);
 	if (r->explore)
 		json_object_set_new(result, "crashes", inputs_crashes_json(r));
+	if (r->coverage)
+		json_object_set_new(result, "coverage", coverage_json(r->coverage));
+	if (r->explored)
+		json_object_set(result, "coverage", json_object_get(r->explored, "coverage"));
+	if (r->explored)
+		json_object_set(result, "crashes", json_object_get(r->explored, "crashes"));
 	return result;
 }
 

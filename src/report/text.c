@@ -5,6 +5,7 @@
  */
 #include "report/write.h"
 
+#include <jansson.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -337,6 +338,12 @@ static void print_summary(FILE *out, const struct result *result, const struct s
 		fprintf(out,
 			"perdure: hint: a variable that tells recovery what is valid may be read "
 			"at any time if it is atomic, volatile, or declared with perdure_commit_var\n");
+	if (result->given)
+		fprintf(out,
+			"perdure: %lld paths; %u that differ in what they do to PM were crashed everywhere\n",
+			json_integer_value(json_object_get(
+				json_object_get(result->explored, "stats"), "paths")),
+			result->given);
 	fprintf(out, "%sperdure: %u finding%s%s", style->place, total, total == 1 ? "" : "s",
 		style->off);
 	for (int kind = 0; kind < KIND_COUNT; kind++)

@@ -142,6 +142,10 @@ static void write_lines(char *to, size_t n, const struct content *content, uint3
 	uint32_t stack;
 
 	to = place_in_window(to);
+	if (runtime_explores) {
+		states_reached(frame->return_address);
+		states_touched(to, frame->return_address);
+	}
 	if (runtime_races) {
 		races_told(RACES_STORES, to, n, flags, frame);
 		write_part(to, content, 0, n);
@@ -284,6 +288,8 @@ void event_persist(const void *p, size_t size, const struct frame *frame)
 	uint32_t stack;
 
 	p = place_in_window(p);
+	if (runtime_explores)
+		states_touched(p, frame->return_address);
 	if (runtime_races) {
 		races_persist(p, size);
 		return;

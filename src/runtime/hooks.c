@@ -18,6 +18,12 @@ static bool process_is_gone(int32_t pid)
 	return syscall(SYS_kill, pid, 0) < 0;
 }
 
+static void copy_bytes(char *to, const char *from, size_t n)
+{
+	while (n--)
+		*to++ = *from++;
+}
+
 void tell_now(struct perdure_event *event)
 {
 	stream_write(&runtime_session->stream, event, process_is_gone);
@@ -36,6 +42,8 @@ void tell_event(const struct session_thread *thread, enum perdure_event_kind kin
 		.place = place ? places_add(place) : 0,
 	};
 
+	if (kind == PERDURE_EVENT_STORE && size <= sizeof(event.value))
+		copy_bytes((char *)&event.value, p, size);
 	if (runtime_logs)
 		log_told(&event);
 	if (runtime_session->stream.on && runtime_explores)
@@ -153,8 +161,10 @@ void hook_store(void *p, uint64_t value, uint64_t descriptor, const char *place,
 	uint32_t stack;
 	bool followed;
 
-	if (runtime_explores)
+	if (runtime_explores) {
 		states_reached(frame->return_address);
+		states_touched(p, frame->return_address);
+	}
 	if (runtime_races) {
 		races_told(RACES_STORES, p, size, descriptor, frame);
 		store_value(p, value, size);
@@ -212,12 +222,6 @@ static __thread struct {
 	struct open_write write[OPEN_WRITES];
 } open_writes __attribute__((tls_model("initial-exec")));
 
-static void copy_bytes(char *to, const char *from, size_t n)
-{
-	while (n--)
-		*to++ = *from++;
-}
-
 static bool same_bytes(const char *a, const char *b, size_t n)
 {
 	while (n && *a == *b)
@@ -249,8 +253,10 @@ void hook_write_begin(void *p, uint64_t size, uint32_t descriptor, const struct 
 	struct session_thread *thread;
 	struct open_write *write;
 
-	if (runtime_explores)
+	if (runtime_explores) {
 		states_reached(frame->return_address);
+		states_touched(p, frame->return_address);
+	}
 	if (runtime_races) {
 		if (descriptor & PERDURE_RMW)
 			races_lock_begin(p, size, frame->return_address);
@@ -423,8 +429,10 @@ void hook_flush(const void *p, uint64_t descriptor, const struct frame *frame)
 	uint32_t kind = descriptor, stack;
 	struct session_thread *thread;
 
-	if (runtime_explores)
+	if (runtime_explores) {
 		states_reached(frame->return_address);
+		states_touched(p, frame->return_address);
+	}
 	if (runtime_races) {
 		races_flush(p, 1, kind, frame->return_address);
 		return;
@@ -477,8 +485,10 @@ void hook_fence(uint64_t descriptor, const struct frame *frame)
 	struct session_thread *thread;
 	bool idle;
 
-	if (runtime_explores)
+	if (runtime_explores) {
 		states_reached(frame->return_address);
+		states_touched(NULL, frame->return_address);
+	}
 	if (runtime_races) {
 		if (kind <= PERDURE_RMW_FENCE && kind != PERDURE_LFENCE)
 			races_fence(frame->return_address);

@@ -242,5 +242,6 @@ PUBLIC int __libc_start_main(int (*main_function)(int, char **, char **), int ar
 	program_main = main_function;
 	states_start(&argc, &argv);
 	zygote_serve();
+	inputs_give(&argc, &argv);
 	return REAL(__libc_start_main)(call_main, argc, argv, init, fini, rtld_fini, stack_end);
 }

@@ -215,6 +215,10 @@ struct executions {
 	uint32_t ranges_lost, ranges_overlap;
 	char native_threads[160]; /* why threads are not fibers; empty: they are */
 	struct schedule_settings schedule;
+	/* Inputs of an exploration: which one (+ 1), where they are, and who gets them. */
+	uint32_t given;
+	int32_t given_fd; /* the command's */
+	bool given_to_recovery;
 	uint32_t causality_lost;     /* too many threads: what they knew is not in the log */
 	uint32_t verified;           /* some recovery has verified data */
 	uint32_t interest_after;     /* the program names regions of interest after the crash */

@@ -24,6 +24,7 @@ enum {
 	EXPLORE_KNOWN = 1 << 15, /* answers */
 	EXPLORE_ANSWER = 64,     /* bytes of one */
 	EXPLORE_CRASHES = 64,
+	EXPLORE_HISTORIES = 1 << 14,
 	EXPLORE_CHOICES = 2048, /* between threads, of one path */
 	EXPLORE_CORES = 256,
 	EXPLORE_CORE = 8, /* conditions of one */
@@ -58,6 +59,7 @@ struct explore_source {
 struct explore_kept {
 	bool used;
 	bool ran;        /* it was run once more, to see whether its findings are there */
+	bool crashes;    /* no other path does the same to PM: crashes in it are tried */
 	uint32_t events; /* a state: so many decisions are taken already */
 	uint32_t sources, inputs;
 	struct explore_source source[EXPLORE_SOURCES];
@@ -93,6 +95,7 @@ struct explore_settings {
 	uint32_t solver_ms;  /* for one question */
 	uint32_t timeout;    /* of a path, in seconds of the processor */
 	bool shows;          /* what paths print */
+	bool crash;          /* inputs of paths are kept that differ in what they do to PM */
 	uint32_t sources;
 	struct explore_source source[EXPLORE_SOURCES];
 	uint8_t given[EXPLORE_INPUTS]; /* packets: bytes that are no question, from `first` on */
@@ -161,11 +164,28 @@ static inline uint64_t explore_edge(uint64_t site, unsigned way)
 	return site * 2 + way;
 }
 
+/* Where it is counted how often it was taken. */
+static inline uint32_t explore_edge_at(uint64_t edge)
+{
+	return (uint32_t)(edge * 0x9e3779b97f4a7c15ull >> 40) % EXPLORE_EDGES;
+}
+
 /* Where its weight is looked for first, and then behind it; the table's size is a power of two. */
 static inline uint32_t explore_weight_at(uint64_t edge)
 {
 	return (uint32_t)(edge * 0x9e3779b97f4a7c15ull >> 33);
 }
+
+/* What a plug-in asks about a path that tells what it has done. */
+struct explore_query {
+	uint32_t asked, answered; /* numbers of questions */
+	uint32_t symbol;          /* an expression of the path */
+	uint32_t relation;        /* enum perdure_relation; negated: the opposite of it */
+	bool negated, answer;
+	uint64_t number;
+	uint32_t input; /* one with which it is so, index + 1; 0: the path's own */
+	uint32_t heard; /* so many paths were heard to their end */
+};
 
 struct explore_counts {
 	uint64_t paths;     /* that have come to their end */
@@ -190,8 +210,9 @@ struct explore {
 	struct explore_settings settings;
 	uint32_t lock;
 	uint32_t telling; /* lock: a path tells what it has done */
-	int32_t root;     /* the process that all paths come from */
-	uint32_t turn;    /* futex: the root has to decide who goes on */
+	struct explore_query query;
+	int32_t root;  /* the process that all paths come from */
+	uint32_t turn; /* futex: the root has to decide who goes on */
 	uint32_t next_path;
 	uint64_t clock;
 	uint32_t stopped; /* no more states: the time is over */
@@ -211,6 +232,8 @@ struct explore {
 	uint32_t image;                 /* as stacks have it */
 	struct explore_weight *weight;  /* hash table */
 	struct explore_state state[EXPLORE_STATES];
+	uint64_t history[EXPLORE_HISTORIES]; /* what paths have done to PM, as hashes */
+	uint32_t histories;
 	uint32_t cores;
 	struct explore_core core[EXPLORE_CORES];
 	struct explore_known *answer;

@@ -7,6 +7,7 @@
  *   program.c   the bitcode, and which function a name means
  *   points.c    what pointers may point to, and what of that may be PM
  *   weights.c   how much of PM can be changed behind each branch
+ *   guards.c    which branches decide whether a place is reached
  */
 #ifndef STEER_PROGRAM_H
 #define STEER_PROGRAM_H
@@ -43,9 +44,23 @@ bool points_changes_pm(LLVMValueRef instruction);
 void points_each_callee(const struct program *program, LLVMValueRef call,
 			void (*each)(long number, void *context), void *context);
 
+/* ---- guards.c ---- */
+
+/* A block of a function, and the number of the branch at its end. */
+struct guarded {
+	LLVMBasicBlockRef block;
+	uint64_t site;
+};
+
+/* The branches that decide whether this one of the blocks is reached. */
+void guards_write(const struct guarded *blocks, size_t count, size_t to);
+
 /* ---- weights.c ---- */
 
-/* Writes them to standard output, as text: "w SITE WAY WEIGHT" and "p LINE COLUMN FILE". */
+/*
+ * Writes them to standard output, as text: "w SITE WAY WEIGHT" and "p LINE COLUMN FILE", and behind
+ * each of these "g SITE WAY LINE COLUMN FILE" for branches that have to be taken to get there.
+ */
 void weights_write(const struct program *program);
 
 static inline bool is_call(LLVMValueRef instruction)

@@ -215,13 +215,54 @@ static void write_place(LLVMValueRef i)
 		printf("p %u %u %.*s\n", line, LLVMGetDebugLocColumn(i), (int)length, file);
 }
 
-static void write_function(struct function *f, uint64_t *site)
+/* What stands in for libc in such builds is none of the user's business. */
+static bool is_own_libc(LLVMBasicBlockRef block)
+{
+	LLVMModuleRef module = LLVMGetGlobalParent(LLVMGetBasicBlockParent(block));
+	size_t length;
+
+	return strstr(LLVMGetSourceFileName(module, &length), "/symbolic/libc/");
+}
+
+/* Calls of functions of which nobody knows what they do may change PM, but seldom do. */
+static bool is_reported(LLVMValueRef i)
+{
+	static const char *const writers[] = { "pmem",    "mem",     "strcpy", "strncpy",
+					       "strcat",  "strncat", "stpcpy", "snprintf",
+					       "sprintf", "read",    "pread",  "recv" };
+	LLVMValueRef callee = is_call(i) ? LLVMGetCalledValue(i) : NULL;
+
+	if (!callee || LLVMIsAInlineAsm(callee) || !LLVMIsAFunction(callee) ||
+	    LLVMGetIntrinsicID(callee))
+		return true;
+	for (size_t n = 0; n < sizeof(writers) / sizeof(*writers); n++)
+		if (strncmp(LLVMGetValueName(callee), writers[n], strlen(writers[n])) == 0)
+			return true;
+	return false;
+}
+
+static void write_places(struct function *f, const struct guarded *blocks)
 {
 	for (size_t b = 0; b < f->order.count; b++)
 		for (LLVMValueRef i = LLVMGetFirstInstruction(f->block[b].block); i;
-		     i = LLVMGetNextInstruction(i)) {
-			if (points_changes_pm(i))
+		     i = LLVMGetNextInstruction(i))
+			if (points_changes_pm(i) && is_reported(i) &&
+			    !is_own_libc(f->block[b].block)) {
 				write_place(i);
+				guards_write(blocks, f->order.count, b);
+			}
+}
+
+static void write_function(struct function *f, uint64_t *site)
+{
+	struct guarded *blocks = calloc(f->order.count + 1, sizeof(*blocks));
+
+	if (!blocks)
+		abort();
+	for (size_t b = 0; b < f->order.count; b++)
+		for (LLVMValueRef i = LLVMGetFirstInstruction(f->block[b].block); i;
+		     i = LLVMGetNextInstruction(i)) {
+			blocks[b] = (struct guarded){ f->block[b].block, *site };
 			if (LLVMGetInstructionOpcode(i) == LLVMBr && order_sites(i)) {
 				write_way(*site, 1, f, block_of(f, LLVMGetSuccessor(i, 0)));
 				write_way(*site, 0, f, block_of(f, LLVMGetSuccessor(i, 1)));
@@ -230,6 +271,8 @@ static void write_function(struct function *f, uint64_t *site)
 			}
 			*site += order_sites(i);
 		}
+	write_places(f, blocks);
+	free(blocks);
 }
 
 static void prepare(struct function *f, LLVMValueRef value)

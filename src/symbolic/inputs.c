@@ -24,6 +24,7 @@ static uint64_t inode[EXPLORE_SOURCES]; /* of files */
 static bool ended[EXPLORE_SOURCES];     /* somebody has read past the end */
 static bool given[EXPLORE_INPUTS];      /* not symbolic */
 static uint32_t first_packet, packets;  /* sources */
+static bool is_known;                   /* an input of an exploration is given again */
 
 static struct explore_source *add(uint32_t kind, const char *name, uint32_t count)
 {
@@ -79,42 +80,48 @@ static char *make_text(const struct explore_source *from, const char *before)
 	return text;
 }
 
-static void add_arguments(int *argc, char ***argv, const struct explore_settings *settings)
+/* Behind those that the program has, one for each source that is one. */
+static void append_arguments(int *argc, char ***argv, uint32_t more)
 {
-	uint32_t more = 0;
-	char **list;
+	char **list = more ? calloc(*argc + more + 1ul, sizeof(*list)) : NULL;
 
-	for (uint32_t i = 0; i < settings->sources; i++)
-		more += settings->source[i].kind == EXPLORE_ARGUMENT;
-	if (!more)
-		return;
-	list = calloc(*argc + more + 1ul, sizeof(*list));
 	if (!list)
 		return;
 	for (int i = 0; i < *argc; i++)
 		list[i] = (*argv)[i];
-	for (uint32_t i = 0; i < settings->sources; i++) {
-		const struct explore_source *from;
-
-		if (settings->source[i].kind != EXPLORE_ARGUMENT)
-			continue;
-		from = add(EXPLORE_ARGUMENT, settings->source[i].name, settings->source[i].count);
-		list[(*argc)++] = from ? make_text(from, "") : (char *)"";
-	}
+	for (uint32_t i = 0; i < sources; i++)
+		if (source[i].kind == EXPLORE_ARGUMENT)
+			list[(*argc)++] = make_text(&source[i], "");
 	*argv = list;
+}
+
+static void add_arguments(int *argc, char ***argv, const struct explore_settings *settings)
+{
+	uint32_t more = 0;
+
+	for (uint32_t i = 0; i < settings->sources; i++)
+		if (settings->source[i].kind == EXPLORE_ARGUMENT)
+			more += add(EXPLORE_ARGUMENT, settings->source[i].name,
+				    settings->source[i].count) != NULL;
+	append_arguments(argc, argv, more);
+}
+
+static void put_variable(const struct explore_source *from)
+{
+	char before[EXPLORE_NAME + 1], *text;
+
+	REAL(snprintf)(before, sizeof(before), "%s=", from->name);
+	text = make_text(from, before);
+	if (text)
+		putenv(text);
 }
 
 static void add_variable(const struct explore_source *wanted)
 {
 	const struct explore_source *from = add(EXPLORE_VARIABLE, wanted->name, wanted->count);
-	char before[EXPLORE_NAME + 1], *text;
 
-	if (!from)
-		return;
-	REAL(snprintf)(before, sizeof(before), "%s=", wanted->name);
-	text = make_text(from, before);
-	if (text)
-		putenv(text);
+	if (from)
+		put_variable(from);
 }
 
 /* ---- files ---- */
@@ -190,6 +197,8 @@ static uint32_t chosen;
 
 bool inputs_choice(uint32_t *number)
 {
+	if (is_known && (!schedule || chosen == schedule->count))
+		return false; /* it had no more */
 	if (!schedule || chosen == EXPLORE_CHOICES) {
 		session_limit(
 			runtime_session, thread_owner(),
@@ -197,7 +206,8 @@ bool inputs_choice(uint32_t *number)
 		return false;
 	}
 	*number = schedule->first + chosen++;
-	schedule->count = chosen;
+	if (!is_known)
+		schedule->count = chosen;
 	return true;
 }
 
@@ -518,6 +528,76 @@ void symbolic_hook_printed_memory(uint64_t address, uint64_t stream, uint64_t si
 		memory_fix_from((const void *)address, SYMBOLIC_LOST_CALL);
 }
 
+/* ---- an input that is known ---- */
+
+static struct explore_kept known;
+static uint32_t next_named; /* sources before it were asked for */
+
+/* Which one it is, is the command's decision. */
+static bool read_known(void)
+{
+	const struct executions *all = &runtime_session->executions;
+	char path[64];
+	int fd;
+
+	REAL(snprintf)(path, sizeof(path), "/proc/%d/fd/%d", all->command, all->given_fd);
+	fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+	if (fd < 0)
+		return false;
+	is_known = syscall(SYS_pread64, fd, &known, sizeof(known),
+			   (all->given - 1l) * (long)sizeof(known)) == sizeof(known);
+	syscall(SYS_close, fd);
+	return is_known;
+}
+
+static void use_known(int *argc, char ***argv)
+{
+	uint32_t arguments = 0;
+
+	for (uint32_t i = 0; i < sources; i++) {
+		if (source[i].kind == EXPLORE_ARGUMENT)
+			arguments++;
+		else if (source[i].kind == EXPLORE_VARIABLE)
+			put_variable(&source[i]);
+	}
+	append_arguments(argc, argv, arguments);
+}
+
+static void note_input(struct raw_finding *finding)
+{
+	finding->input = runtime_session->executions.given;
+}
+
+void inputs_give(int *argc, char ***argv)
+{
+	bool recovers = runtime_recovers;
+	bool has_packets = false;
+
+	if (!runtime_session || !runtime_session->executions.given || !runtime_execution ||
+	    !read_known())
+		return;
+	raw_on_new = note_input;
+	for (uint32_t i = 0; i < known.inputs; i++)
+		expression_model[i] = known.value[i];
+	sources = known.sources;
+	used = known.inputs;
+	for (uint32_t i = 0; i < sources; i++) {
+		source[i] = known.source[i];
+		if (source[i].kind == EXPLORE_PACKET) {
+			has_packets = true;
+			if (!recovers && !packets++)
+				first_packet = i;
+		} else if (source[i].kind == EXPLORE_SCHEDULE && !recovers) {
+			schedule = &source[i];
+		}
+	}
+	if (!recovers || runtime_session->executions.given_to_recovery)
+		use_known(argc, argv);
+	else
+		is_known = false;
+	network_start(has_packets);
+}
+
 /* ---- what the program names ---- */
 
 PUBLIC void __perdure_symbolic(void *p, size_t n, const char *name);
@@ -542,6 +622,13 @@ void __perdure_symbolic(void *p, size_t n, const char *name)
 {
 	const struct explore_source *from;
 
+	if (is_known) {
+		while (next_named < sources && source[next_named].kind != EXPLORE_NAMED)
+			next_named++;
+		if (next_named < sources && source[next_named].count == n)
+			fill(&source[next_named++], 0, p, (uint32_t)n);
+		return;
+	}
 	if (!symbolic_on && !runtime_explores) {
 		replay(p, n);
 		return;
@@ -603,5 +690,5 @@ void inputs_start(int *argc, char ***argv, const struct explore_kept *kept)
 		if (settings->source[i].kind == EXPLORE_PACKET)
 			add_packet(&settings->source[i], settings);
 	add_schedule();
-	network_start();
+	network_start(packets > 0);
 }

@@ -11,6 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "fibers/buffer.h"
 #include "fibers/fibers.h"
 #include "symbolic/symbolic.h"
 
@@ -27,9 +28,9 @@ static struct {
 	unsigned idle;           /* so often time had to pass since it last said something */
 } client;
 
-void network_start(void)
+void network_start(bool on)
 {
-	network_on = inputs_packets() > 0;
+	network_on = on;
 }
 
 void *network_allocate(size_t size)
@@ -161,8 +162,8 @@ void network_pass_time(uint64_t deadline)
 
 	if (deadline == FIBER_NEVER ||
 	    ++client.idle > (client.silent || !has_more() ? PATIENCE : LONG)) {
-		states_end();
-		syscall(SYS_exit_group, 0);
+		buffer_drain();
+		_exit(0);
 	}
 	if (deadline > clock_elapsed())
 		clock_pass(deadline - clock_elapsed());

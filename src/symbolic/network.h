@@ -65,7 +65,7 @@ HIDDEN bool endpoint_waits(int fd, int flags);
 HIDDEN short endpoint_ready(int fd, short wanted);
 /* Somebody has to wait until then, and nothing can happen: time passes, or the path ends. */
 HIDDEN void network_pass_time(uint64_t deadline);
-HIDDEN void network_start(void);
+HIDDEN void network_start(bool on);
 /* Not from the program's heap, which may be PM. Null if there is no more. */
 HIDDEN void *network_allocate(size_t size);
 HIDDEN void network_free(void *p, size_t size);

@@ -54,7 +54,7 @@ static void unlock(bool locked)
 
 static uint32_t *taken(uint64_t edge)
 {
-	return &shared()->edge[(edge * 0x9e3779b97f4a7c15ull >> 40) % EXPLORE_EDGES];
+	return &shared()->edge[explore_edge_at(edge)];
 }
 
 static uint32_t weight_behind(uint64_t edge)
@@ -279,22 +279,32 @@ static bool on_confirmed_again(struct raw_finding *finding)
 	return false; /* this is no other occurrence */
 }
 
-/* What another process would do that takes the other way is kept as an input. */
-static void keep_state(uint64_t site, unsigned way, const struct path_change *change)
+uint32_t states_keep_witness(const struct path_change *change)
 {
 	uint32_t index;
 	struct explore_kept *kept = new_kept(&index);
-	struct explore_state *state = NULL;
-	bool locked;
 
-	if (!kept) {
-		symbolic_count(&shared()->counts.dropped);
-		return;
-	}
+	if (!kept)
+		return 0;
 	inputs_keep(kept);
 	for (uint32_t i = 0; i < change->count; i++)
 		kept->value[change->to[i].input] = change->to[i].value;
-	kept->events = decisions + 1;
+	kept->events = decisions;
+	return index + 1;
+}
+
+/* What another process would do that takes the other way is kept as an input. */
+static void keep_state(uint64_t site, unsigned way, const struct path_change *change)
+{
+	uint32_t index = states_keep_witness(change);
+	struct explore_state *state = NULL;
+	bool locked;
+
+	if (!index--) {
+		symbolic_count(&shared()->counts.dropped);
+		return;
+	}
+	shared()->input[index].events++;
 	locked = lock();
 	state = new_state();
 	if (state) {
@@ -311,6 +321,33 @@ static void keep_state(uint64_t site, unsigned way, const struct path_change *ch
 }
 
 /* ---- what was executed ---- */
+
+static uint64_t history; /* a hash of what this path has done to PM */
+
+void states_touched(const void *p, uintptr_t pc)
+{
+	history = mix(history * 31 + (uintptr_t)p) + mix(pc);
+}
+
+/* True if no other path has done the same; half of the table stays free. */
+static bool is_new_history(void)
+{
+	struct explore *explore = shared();
+	uint64_t hash = history | 1, at = hash >> 1;
+	bool locked = lock(), is_new = false;
+
+	while (explore->history[at % EXPLORE_HISTORIES] &&
+	       explore->history[at % EXPLORE_HISTORIES] != hash)
+		at++;
+	if (!explore->history[at % EXPLORE_HISTORIES] &&
+	    explore->histories < EXPLORE_HISTORIES / 2) {
+		explore->history[at % EXPLORE_HISTORIES] = hash;
+		explore->histories++;
+		is_new = true;
+	}
+	unlock(locked);
+	return is_new;
+}
 
 void states_reached(uintptr_t pc)
 {
@@ -471,6 +508,7 @@ static void leave(void)
 void states_end(void)
 {
 	struct explore *explore;
+	bool crashes;
 
 	if (!self || over)
 		return;
@@ -485,8 +523,11 @@ void states_end(void)
 		telling_end(self->kept + 1, true);
 		return;
 	}
-	if (own_input || runtime_session->stream.on)
+	crashes = explore->settings.crash && is_new_history();
+	if (own_input || runtime_session->stream.on || crashes)
 		keep_own();
+	if (crashes && own_input)
+		explore->input[own_input - 1].crashes = true;
 	telling_end(own_input, false);
 	symbolic_count(&explore->counts.paths);
 	leave();

@@ -80,6 +80,8 @@ HIDDEN void symbolic_result(const void *function, uint32_t e);
 
 /* The values are those of a state that was kept, or of the beginning: null. */
 HIDDEN void inputs_start(int *argc, char ***argv, const struct explore_kept *kept);
+/* An input that is known, for crash injection: what the command cannot give. */
+HIDDEN void inputs_give(int *argc, char ***argv);
 /* Copies them with what they are, for another process. */
 HIDDEN void inputs_keep(struct explore_kept *kept);
 /* A file is about to be written, or cut to this size: if it is symbolic, it is what it is from now
@@ -117,7 +119,11 @@ HIDDEN void states_took(uint64_t site, unsigned way);
 HIDDEN void states_silence(void) __attribute__((noreturn));
 /* The instruction before this address has changed PM, or persisted it. */
 HIDDEN void states_reached(uintptr_t pc);
+/* … and what it was about: paths that do the same are one for crash injection. */
+HIDDEN void states_touched(const void *p, uintptr_t pc);
 HIDDEN void states_end(void);
+/* Keeps what this path would be given with another model; index + 1, or 0. */
+HIDDEN uint32_t states_keep_witness(const struct path_change *change);
 /* … by a signal, with this call stack. */
 HIDDEN void states_crashed(uint32_t signal, uint32_t stack);
 
