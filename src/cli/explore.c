@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* perdure explore: all paths that symbolic inputs can take, judged by the pattern checkers. */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -192,6 +193,34 @@ static void take_over(struct result *result, json_t *explored)
 		result_limit(result, json_string_value(limit));
 }
 
+/* How recoveries are explored: by a process of its own, which appends inputs to a file. */
+static char **explorer_of(const struct options *options, int fd)
+{
+	enum { WORDS = 2 * SESSION_GLOBS + 4 * OPTIONS_FILES };
+	static char *words[WORDS];
+	char **recover = options->recover ? options->recover : options->command;
+	unsigned n = 0, first = options->symbolics > options->program_symbolics
+					? options->program_symbolics
+					: 0;
+	static char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", getpid(), fd);
+	words[n++] = (char *)"perdure";
+	words[n++] = (char *)"explore";
+	words[n++] = (char *)"--quiet";
+	words[n++] = (char *)"--inputs=none";
+	words[n++] = (char *)"--paths-to";
+	words[n++] = path;
+	for (unsigned i = 0; i < options->agains; i++)
+		words[n++] = options->again[i];
+	for (unsigned i = first; i < options->symbolics; i++)
+		words[n++] = options->symbolic[i];
+	words[n++] = (char *)"--";
+	for (; *recover && n < WORDS - 1; recover++)
+		words[n++] = *recover;
+	return words;
+}
+
 static int explore_and_crash(struct options *options)
 {
 	int json = memfd_create("perdure-report", 0), paths = memfd_create("perdure-paths", 0);
@@ -212,6 +241,10 @@ static int explore_and_crash(struct options *options)
 		return EXIT_CANNOT_WORK;
 	}
 	given.to_recovery = !options->recover;
+	if (options->sym_recover) {
+		given.recoveries.fd = memfd_create("perdure-recoveries", 0);
+		given.recoveries.explorer = explorer_of(options, given.recoveries.fd);
+	}
 	if (options->max_time) /* what is left of it, but something */
 		options->max_time -= target_now() - started < options->max_time / 2
 					     ? target_now() - started
@@ -229,6 +262,7 @@ static int explore_and_crash(struct options *options)
 int command_explore(char **words)
 {
 	struct options options;
+	int paths = -1;
 
 	if (options_parse(&options, words, OPTIONS_EXPLORE))
 		return EXIT_BAD_USAGE;
@@ -236,7 +270,19 @@ int command_explore(char **words)
 		print_explore_help();
 		return EXIT_NOTHING_FOUND;
 	}
+	if (options.sym_recover && !options.crash) {
+		fprintf(stderr, "perdure: --sym-recover needs --crash\n");
+		return EXIT_BAD_USAGE;
+	}
 	if (options.crash)
 		return explore_and_crash(&options);
-	return explore_all(&options, !options.quiet && isatty(STDERR_FILENO), -1);
+	if (options.paths) {
+		options.explore.every = true;
+		paths = open(options.paths, O_WRONLY | O_APPEND | O_CLOEXEC);
+		if (paths < 0) {
+			fprintf(stderr, "perdure: %s: %s\n", options.paths, strerror(errno));
+			return EXIT_CANNOT_WORK;
+		}
+	}
+	return explore_all(&options, !options.quiet && isatty(STDERR_FILENO), paths);
 }

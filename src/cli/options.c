@@ -651,19 +651,21 @@ static const struct option {
 	  "run perdure check, too, and mark races whose store recoveries do without (--recover)",
 	  THREADS },
 	{ "--sym-args", "N[xLEN]", explore_set_arguments,
-	  "N more arguments, of up to LEN characters (default: 8), that may be anything", EXPLORE },
+	  "N more arguments, of up to LEN characters (default: 8), that may be anything",
+	  EXPLORE | OPTIONS_SYMBOLIC },
 	{ "--sym-stdin", "N", explore_set_stdin, "standard input has N bytes that may be anything",
-	  EXPLORE },
+	  EXPLORE | OPTIONS_SYMBOLIC },
 	{ "--sym-file", "PATH=N", explore_set_file, "the same for a file, which may be PM",
-	  EXPLORE },
+	  EXPLORE | OPTIONS_SYMBOLIC },
 	{ "--sym-env", "NAME=N", explore_set_variable, "the same for a variable of the environment",
-	  EXPLORE },
+	  EXPLORE | OPTIONS_SYMBOLIC },
 	{ "--sym-socket", "N", explore_set_socket,
-	  "a client sends the program, a server, N bytes that may be anything", EXPLORE },
+	  "a client sends the program, a server, N bytes that may be anything",
+	  EXPLORE | OPTIONS_SYMBOLIC },
 	{ "--sym-packet", "TEXT", explore_set_packet,
 	  "a client sends this, in which each ? may be anything (\\? \\r \\n \\xHH …); several are "
 	  "sent one after the other",
-	  EXPLORE },
+	  EXPLORE | OPTIONS_SYMBOLIC },
 	{ "--search", "HOW", explore_set_search,
 	  "which path goes on: pm (default: where most of PM can be changed), coverage, dfs, bfs, "
 	  "random",
@@ -671,6 +673,10 @@ static const struct option {
 	{ "--crash", NULL, explore_set_crash,
 	  "crash every path that does something else to PM, everywhere, as perdure check does",
 	  EXPLORE },
+	{ "--sym-recover", NULL, explore_set_sym_recover,
+	  "--crash: recoveries have symbolic inputs, too: those named behind this, or the same ones",
+	  EXPLORE },
+	{ "--paths-to", "FILE", explore_set_paths, NULL, EXPLORE },
 	{ "--coverage", "FILE", explore_set_coverage,
 	  "write which instructions that change PM were reached, and which branches kept the search "
 	  "from the others (- is standard output)",
@@ -703,7 +709,7 @@ void options_help(FILE *out, unsigned commands)
 		const char *value = table[i].value ? table[i].value : "";
 		int width;
 
-		if (!(table[i].commands & commands))
+		if (!(table[i].commands & commands) || !table[i].help)
 			continue;
 		width = fprintf(out, "  %s%s%s", table[i].name, *value && *value != '[' ? " " : "",
 				value);
@@ -760,6 +766,9 @@ static int parse_option(struct options *options, char **words, int *at, unsigned
 		for (; table[i].commands & OPTIONS_AGAIN && first <= *at; first++)
 			if (options->agains < OPTIONS_FILES)
 				options->again[options->agains++] = words[first];
+		for (int word = first; table[i].commands & OPTIONS_SYMBOLIC && word <= *at; word++)
+			if (options->symbolics < OPTIONS_FILES)
+				options->symbolic[options->symbolics++] = words[word];
 		for (; table[i].commands & OPTIONS_AGAIN_CRASH && first <= *at; first++)
 			if (options->agains_crash < OPTIONS_FILES)
 				options->again_crash[options->agains_crash++] = words[first];

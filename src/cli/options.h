@@ -21,6 +21,7 @@ enum options_command {
 	OPTIONS_EXPLORE = 32,
 	OPTIONS_AGAIN = 64,        /* a run that shows the same needs it as well */
 	OPTIONS_AGAIN_CRASH = 128, /* … if it crashes the program */
+	OPTIONS_SYMBOLIC = 256,    /* says what is symbolic */
 };
 
 struct options {
@@ -70,7 +71,11 @@ struct options {
 	unsigned agains;
 	char *again_crash[OPTIONS_FILES + 1];
 	unsigned agains_crash;
-	bool crash;           /* explore: crash injection on all paths */
+	bool crash;       /* explore: crash injection on all paths */
+	bool sym_recover; /* … and recoveries have symbolic inputs, too: */
+	char *symbolic[OPTIONS_FILES + 1];
+	unsigned symbolics, program_symbolics; /* so many are the program's */
+	const char *paths;                     /* hidden: where inputs of all paths are appended */
 	const char *coverage; /* … where to write which instructions were reached */
 	struct explore_settings explore;
 	const char *inputs; /* directory; null: the default, "none": none */

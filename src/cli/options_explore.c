@@ -16,6 +16,8 @@ static const char *add(struct options *options, enum explore_source_kind kind, c
 
 	for (uint32_t i = 0; i < explore->sources; i++)
 		before += explore->source[i].count;
+	if (options->sym_recover)
+		return NULL; /* it is the recovery's */
 	if (explore->sources == EXPLORE_SOURCES || before + count > EXPLORE_INPUTS)
 		return "is too much: 16384 symbolic bytes, in 64 pieces, are possible";
 	if (length >= sizeof(source->name))
@@ -130,7 +132,7 @@ const char *explore_set_packet(struct options *options, const char *value)
 	if (!count)
 		return "must not be empty";
 	wrong = add(options, EXPLORE_PACKET, "", 0, count);
-	if (!wrong)
+	if (!wrong && !options->sym_recover)
 		explore->source[explore->sources - 1].first = first;
 	return wrong;
 }
@@ -143,7 +145,7 @@ const char *explore_set_socket(struct options *options, const char *value)
 
 	if (!wrong)
 		wrong = add(options, EXPLORE_PACKET, "", 0, count);
-	if (!wrong)
+	if (!wrong && !options->sym_recover)
 		options->explore.source[options->explore.sources - 1].first = first;
 	return wrong;
 }
@@ -204,5 +206,20 @@ const char *explore_set_crash(struct options *options, const char *value)
 const char *explore_set_coverage(struct options *options, const char *value)
 {
 	options->coverage = value;
+	return NULL;
+}
+
+/* Words so far are those of the program. */
+const char *explore_set_sym_recover(struct options *options, const char *value)
+{
+	(void)value;
+	options->sym_recover = true;
+	options->program_symbolics = options->symbolics;
+	return NULL;
+}
+
+const char *explore_set_paths(struct options *options, const char *value)
+{
+	options->paths = value;
 	return NULL;
 }

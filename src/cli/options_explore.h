@@ -11,6 +11,8 @@ const char *explore_set_file(struct options *options, const char *value);
 const char *explore_set_variable(struct options *options, const char *value);
 const char *explore_set_crash(struct options *options, const char *value);
 const char *explore_set_coverage(struct options *options, const char *value);
+const char *explore_set_sym_recover(struct options *options, const char *value);
+const char *explore_set_paths(struct options *options, const char *value);
 const char *explore_set_socket(struct options *options, const char *value);
 const char *explore_set_packet(struct options *options, const char *value);
 const char *explore_set_search(struct options *options, const char *value);

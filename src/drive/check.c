@@ -513,6 +513,47 @@ static bool examine(struct engine *engine)
 	return true;
 }
 
+/* What recoveries read, if they are given something. */
+static void set_recovery_input(struct engine *engine)
+{
+	const struct given *given = engine->check->settings.given;
+
+	for (unsigned i = 0; given && i < engine->workers; i++)
+		engine->worker[i].execution->input =
+			given->recovery_input >= 0 ? given->recovery_input : engine->input;
+}
+
+/* --sym-recover: once for each input that the recovery can have. */
+static bool examine_recoveries(struct engine *engine)
+{
+	enum { MOST = 256 };
+	struct given *given = engine->check->settings.given;
+	uint32_t first, last;
+
+	set_recovery_input(engine);
+	if (!given || !given->recoveries.explorer)
+		return examine(engine);
+	if (!recoveries_find(&given->recoveries, engine->session, &first))
+		return false;
+	last = given->recoveries.count;
+	if (last - first > MOST) {
+		session_limit(
+			engine->session, UINT32_MAX,
+			"--sym-recover: a recovery has more than 256 paths: the rest is left out");
+		last = first + MOST;
+	}
+	for (uint32_t i = first; i < last && !engine->check->budget; i++) {
+		if (i > first)
+			end_history(engine);
+		if (!given_use_recovery(given, engine->session, i))
+			return false;
+		set_recovery_input(engine);
+		if (!examine(engine))
+			return false;
+	}
+	return true;
+}
+
 /* --chunk-order any: once more, with the pieces of large stores in the other order. */
 static bool examine_descending(struct engine *engine)
 {
@@ -561,7 +602,7 @@ static bool check_schedules(struct engine *engine)
 			break; /* nothing to crash, or no time for it */
 		if (settings->measure)
 			continue;
-		if (!examine(engine) || !examine_descending(engine))
+		if (!examine_recoveries(engine) || !examine_descending(engine))
 			return false;
 		check->counts.schedules++;
 		check->counts.schedule_points = settings->points;

@@ -6,6 +6,7 @@
 #ifndef DRIVE_GIVEN_H
 #define DRIVE_GIVEN_H
 
+#include "drive/recoveries.h"
 #include "drive/replaced.h"
 #include "session/session.h"
 
@@ -15,6 +16,8 @@ struct given {
 	int fd;           /* what the runtime reads them from */
 	bool to_recovery; /* recoveries are the same program, and get the same */
 	int input;        /* standard input of the current one; -1: the user's */
+	struct recoveries recoveries;
+	int recovery_input; /* the same of a recovery that has inputs of its own */
 	struct replaced replaced;
 };
 
@@ -22,6 +25,8 @@ struct given {
 bool given_load(struct given *given, int fd);
 /* Prepares a run with the input of this number; findings will have it. */
 bool given_use(struct given *given, struct session *session, uint32_t number);
+/* The same for recoveries. */
+bool given_use_recovery(struct given *given, struct session *session, uint32_t number);
 void given_end(struct given *given);
 
 #endif

@@ -46,6 +46,8 @@ static void fill_in(struct finding *f, const struct raw_finding *raw, const stru
 		f->input = &session->explore->input[raw->input - 1];
 	else if (raw->input && check && check->settings.given)
 		f->input = &check->settings.given->list[raw->input - 1];
+	if (raw->recovery && check && check->settings.given)
+		f->recovery_input = &check->settings.given->recoveries.list[raw->recovery - 1];
 	f->paths = raw->paths;
 	f->unconfirmed = session->explore && f->input && f->input->ran && !raw->confirmed;
 	if (raw->witness)

@@ -63,12 +63,13 @@ struct finding {
 	const char *oracle; /* the plug-in that found it; null for the kinds of Perdure */
 	bool suppressed;    /* a --suppress file describes it */
 	bool known;         /* its cause is in the --baseline */
-	const struct explore_kept *input; /* explore: one that shows it */
-	uint32_t paths;                   /* … and how many were complete before */
-	bool unconfirmed;                 /* … but it was not there when that was run again */
-	uint32_t race;                    /* thread-race: enum races_trait */
-	bool repaired;                    /* … and recoveries do without its store */
-	bool weak;                        /* says less than others of its kind: ranks behind them */
+	const struct explore_kept *input;          /* explore: one that shows it */
+	const struct explore_kept *recovery_input; /* … if the recovery is given this */
+	uint32_t paths;                            /* … and how many were complete before */
+	bool unconfirmed; /* … but it was not there when that was run again */
+	uint32_t race;    /* thread-race: enum races_trait */
+	bool repaired;    /* … and recoveries do without its store */
+	bool weak;        /* says less than others of its kind: ranks behind them */
 	const struct check_witness *witness; /* the crash that showed it; null: none was needed */
 	struct site crash;                   /* where the program was then */
 	struct site

@@ -184,6 +184,9 @@ static json_t *finding_json(const struct finding *f, const struct check *check)
 		json_object_set_new(result, "race", race_json(f));
 	if (f->input) {
 		json_object_set_new(result, "input", inputs_json(f->input));
+		if (f->recovery_input)
+			json_object_set_new(result, "recovery_input",
+					    inputs_json(f->recovery_input));
 		json_object_set_new(result, "paths_before", json_integer(f->paths));
 		json_object_set_new(result, "confirmed", json_boolean(!f->unconfirmed));
 	}

@@ -262,6 +262,11 @@ static void print_block(FILE *out, const struct result *result, size_t first,
 	}
 	print_relatives(out, result, first);
 	fputc('\n', out);
+	if (f->recovery_input) {
+		fprintf(out, "  of the recovery: ");
+		inputs_print(out, f->recovery_input);
+		fputc('\n', out);
+	}
 }
 
 /* Torn stores that only code that verifies data has read. */

@@ -219,6 +219,8 @@ struct executions {
 	uint32_t given;
 	int32_t given_fd; /* the command's */
 	bool given_to_recovery;
+	uint32_t given_recovery; /* the same for inputs that only recoveries get */
+	int32_t given_recovery_fd;
 	uint32_t causality_lost;     /* too many threads: what they knew is not in the log */
 	uint32_t verified;           /* some recovery has verified data */
 	uint32_t interest_after;     /* the program names regions of interest after the crash */

@@ -95,7 +95,8 @@ struct explore_settings {
 	uint32_t solver_ms;  /* for one question */
 	uint32_t timeout;    /* of a path, in seconds of the processor */
 	bool shows;          /* what paths print */
-	bool crash;          /* inputs of paths are kept that differ in what they do to PM */
+	bool crash;          /* inputs of paths are kept that differ in what they do to PM … */
+	bool every;          /* … or all of them */
 	uint32_t sources;
 	struct explore_source source[EXPLORE_SOURCES];
 	uint8_t given[EXPLORE_INPUTS]; /* packets: bytes that are no question, from `first` on */

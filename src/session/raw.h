@@ -47,6 +47,7 @@ struct raw_finding {
 	uint32_t suspect[RAW_SUSPECTS]; /* crash-symptom: further stores that may be missing */
 	uint32_t race;                  /* thread-race: enum races_trait */
 	uint32_t witness;               /* index + 1 of the command's table, or 0 */
+	uint32_t recovery;              /* the input of the recovery, index + 1 */
 	uint32_t input;                 /* explore: index + 1 of the input that shows it, or 0 */
 	uint32_t paths;                 /* … which had so many before it */
 	uint32_t more[RAW_INPUTS];      /* … further ones, in case */

@@ -534,18 +534,18 @@ static struct explore_kept known;
 static uint32_t next_named; /* sources before it were asked for */
 
 /* Which one it is, is the command's decision. */
-static bool read_known(void)
+static bool read_known(int32_t from, uint32_t number)
 {
 	const struct executions *all = &runtime_session->executions;
 	char path[64];
 	int fd;
 
-	REAL(snprintf)(path, sizeof(path), "/proc/%d/fd/%d", all->command, all->given_fd);
+	REAL(snprintf)(path, sizeof(path), "/proc/%d/fd/%d", all->command, from);
 	fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
 	if (fd < 0)
 		return false;
 	is_known = syscall(SYS_pread64, fd, &known, sizeof(known),
-			   (all->given - 1l) * (long)sizeof(known)) == sizeof(known);
+			   (number - 1l) * (long)sizeof(known)) == sizeof(known);
 	syscall(SYS_close, fd);
 	return is_known;
 }
@@ -570,11 +570,15 @@ static void note_input(struct raw_finding *finding)
 
 void inputs_give(int *argc, char ***argv)
 {
-	bool recovers = runtime_recovers;
-	bool has_packets = false;
+	const struct executions *all = runtime_session ? &runtime_session->executions : NULL;
+	bool has_packets = false, recovers, own;
 
-	if (!runtime_session || !runtime_session->executions.given || !runtime_execution ||
-	    !read_known())
+	if (!all || !all->given || !runtime_execution)
+		return;
+	own = runtime_recovers && all->given_recovery;
+	recovers = runtime_recovers && !own; /* nobody sends it anything */
+	if (!(own ? read_known(all->given_recovery_fd, all->given_recovery)
+		  : read_known(all->given_fd, all->given)))
 		return;
 	raw_on_new = note_input;
 	for (uint32_t i = 0; i < known.inputs; i++)
@@ -591,7 +595,7 @@ void inputs_give(int *argc, char ***argv)
 			schedule = &source[i];
 		}
 	}
-	if (!recovers || runtime_session->executions.given_to_recovery)
+	if (!recovers || all->given_to_recovery)
 		use_known(argc, argv);
 	else
 		is_known = false;

@@ -523,7 +523,7 @@ void states_end(void)
 		telling_end(self->kept + 1, true);
 		return;
 	}
-	crashes = explore->settings.crash && is_new_history();
+	crashes = explore->settings.every || (explore->settings.crash && is_new_history());
 	if (own_input || runtime_session->stream.on || crashes)
 		keep_own();
 	if (crashes && own_input)

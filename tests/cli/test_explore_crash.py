@@ -150,6 +150,54 @@ int main(void)
         symptom = [f for f in result["findings"] if f["kind"] == "crash-symptom"]
         self.assertEqual([(f["sites"][1]["line"], f["input"][0]["hex"]) for f in symptom], [(27, "2337")])
 
+    def test_symbolic_recovery(self):
+        """A recovery fails only if it is asked for the right thing, after a program that was told the right thing."""
+        self.build(r"""
+#include <emmintrin.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+struct table { _Alignas(64) volatile uint64_t used; struct { _Alignas(64) uint64_t value; } slot[2]; };
+int main(int argc, char **argv)
+{
+    int fd = open("pool", O_RDWR | O_CREAT, 0600);
+    struct table *t;
+    char in[2];
+    if (ftruncate(fd, sizeof(*t)) < 0)
+        return 2;
+    t = mmap(NULL, sizeof(*t), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (argc > 2 && strcmp(argv[1], "get") == 0) {
+        if (strcmp(argv[2], "b") == 0 && t->used && t->slot[1].value != 4)
+            abort();
+        return 0;
+    }
+    if (read(0, in, 2) != 2)
+        return 1;
+    t->slot[0].value = 3;
+    _mm_clflush(&t->slot[0]);
+    t->slot[1].value = 4;
+    if (in[0] != 'q')
+        _mm_clflush(&t->slot[1]);
+    _mm_sfence();
+    t->used = 1;
+    _mm_clflush((void *)&t->used);
+    _mm_sfence();
+    return 0;
+}
+""")
+        plain = self.explore("--crash", "--recover", "./program get a", "--sym-stdin", "2", "./program")
+        self.assertNotIn("crash-symptom", {f["kind"] for f in plain["findings"]})
+        result = self.explore("--crash", "--recover", "./program get", "--sym-stdin", "2", "--sym-recover",
+                              "--sym-args", "1x2", "./program", status=1)
+        symptom = [f for f in result["findings"] if f["kind"] == "crash-symptom"]
+        self.assertEqual([(bytes.fromhex(f["input"][0]["hex"])[:1], bytes.fromhex(f["recovery_input"][0]["hex"]))
+                          for f in symptom], [(b"q", b"b")])
+        self.assertFalse((self.directory / "pool").exists())
+        self.run_tool("explore", "--sym-recover", "./program", status=2)
+
     def test_plugin_asks(self):
         """A store that may be too large, on a path on which it need not be: with an input that makes it so."""
         (self.directory / "plugin.c").write_text(r"""
