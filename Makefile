@@ -5,7 +5,7 @@ BUILD ?= build
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 
-.PHONY: all bootstrap configure demo test test-long bench install format format-check clean
+.PHONY: all bootstrap browser configure demo test test-long bench install format format-check clean
 
 all: configure
 	@cmake --build $(BUILD) -j $(JOBS) -- --no-print-directory -s
@@ -21,7 +21,7 @@ demo: all
 
 # gcc's build is tested as a whole; clang must accept the code, too; unit tests run once more
 # under ASan and UBSan.
-test: all format-check
+test: all format-check browser
 	@[ -f $(BUILD)-clang/Makefile ] || cmake -S . -B $(BUILD)-clang -DCMAKE_C_COMPILER=clang-19 >/dev/null
 	@cmake --build $(BUILD)-clang -j $(JOBS) -- --no-print-directory -s
 	@[ -f $(BUILD)-sanitize/Makefile ] || cmake -S . -B $(BUILD)-sanitize -DCMAKE_C_COMPILER=gcc \
@@ -30,7 +30,11 @@ test: all format-check
 	@ctest --test-dir $(BUILD)-sanitize --output-on-failure -j $(JOBS)
 	@ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS) -LE long
 
-test-long: all
+browser:
+	@scripts/bootstrap test
+	@cd tests/browser && { [ -d node_modules ] || npm ci --silent --no-audit --no-fund; }
+
+test-long: all browser
 	@ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
 
 bench: all

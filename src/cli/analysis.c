@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/analysis.h"
 
+#include <limits.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 #include "drive/listener.h"
 #include "drive/plugins.h"
 #include "drive/target.h"
+#include "report/html.h"
 #include "report/baseline.h"
 #include "report/suppress.h"
 #include "report/write.h"
@@ -157,6 +159,7 @@ static bool write_reports(const struct options *options, const struct result *re
 	bool written = write_file(options->json, write_json, result, pid);
 
 	written &= write_file(options->sarif, write_sarif, result, pid);
+	written &= write_file(options->html, write_html, result, pid);
 	written &= write_file(options->junit, write_junit, result, pid);
 	written &= write_file(options->gen_suppressions, suppress_write, result, pid);
 	if (!options->quiet && write_text(stderr, result, isatty(STDERR_FILENO)) < 0)
@@ -179,6 +182,7 @@ static bool any_counts(const struct result *result)
 int analysis_finish(const struct options *options, struct session *session, int session_fd,
 		    struct result *result, const char *budget, pid_t pid)
 {
+	static char here[PATH_MAX];
 	enum listener_end heard;
 	bool empty, written;
 	struct stat status;
@@ -196,6 +200,10 @@ int analysis_finish(const struct options *options, struct session *session, int 
 	baseline_apply(result);
 	if (result->review)
 		result->review(result, result->review_context);
+	result->session = session;
+	result->json = options->json;
+	result->directory = getcwd(here, sizeof(here));
+	result->options = (char *const *)options->kept;
 	result->has_baseline = options->baseline;
 	result->enabled = session->options.enabled;
 	result->complete = !budget && !(result->check && result->check->divergent);

@@ -185,6 +185,26 @@ static const char *set_json(struct options *options, const char *value)
 	return NULL;
 }
 
+static const char *parse_count(const char *value, long low, long high, uint32_t *count)
+{
+	long number = 0;
+	const char *error = options_parse_long(value, low, high, &number);
+
+	*count = number;
+	return error;
+}
+
+static const char *set_html(struct options *options, const char *value)
+{
+	options->html = value;
+	return NULL;
+}
+
+static const char *set_only_crash(struct options *options, const char *value)
+{
+	return parse_count(value, 1, 1000000000, &options->only_crash);
+}
+
 static const char *set_trace(struct options *options, const char *value)
 {
 	options->trace = value;
@@ -325,15 +345,6 @@ static const char *set_schedule(struct options *options, const char *value)
 	return schedules_parse(&options->schedules, value)
 		       ? NULL
 		       : "must be det, random, pct, all, or script:… from a report";
-}
-
-static const char *parse_count(const char *value, long low, long high, uint32_t *count)
-{
-	long number = 0;
-	const char *error = options_parse_long(value, low, high, &number);
-
-	*count = number;
-	return error;
 }
 
 static const char *set_schedules(struct options *options, const char *value)
@@ -560,6 +571,7 @@ static const struct option {
 	  "write the result as JSON (- is standard output, %p becomes the process number)", ALL },
 	{ "--sarif", "FILE", set_sarif, "the same as SARIF 2.1.0, for code-scanning services",
 	  ALL },
+	{ "--html", "FILE", set_html, "the same as one HTML file, for a browser", ALL },
 	{ "--junit", "FILE", set_junit, "the same as JUnit XML, one test case a cause", ALL },
 	{ "--trace", "FILE", set_trace, "write every event on PM, as text", ALL },
 	{ "--recover", "CMD", set_recover,
@@ -585,6 +597,7 @@ static const struct option {
 	  "synchronisation), random, pct (random priorities), all (for tiny programs), or what a "
 	  "report says",
 	  CRASH | EXPLORE },
+	{ "--only-crash", "N", set_only_crash, NULL, CRASH },
 	{ "--schedules", "K", set_schedules, "so many schedules (default: 1; all: all of them)",
 	  CRASH },
 	{ "--seed", "N", set_seed,
@@ -733,6 +746,22 @@ static int unknown_option(const char *word)
 }
 
 /* One option at words[*at]; "--name value" and "--name=value" both work. */
+/* Says where something is written, or how much is said, and not what is done. */
+static bool is_output(const char *name)
+{
+	static const char *const names[] = {
+		"--json",           "--sarif",     "--html",     "--junit",
+		"--trace",          "--quiet",     "--stats",    "--gen-suppressions",
+		"--baseline",       "--inputs",    "--coverage", "--resume",
+		"--error-exitcode", "--only-crash"
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return false;
+}
+
 static int parse_option(struct options *options, char **words, int *at, unsigned command)
 {
 	char *word = words[*at], *equals = strchr(word, '=');
@@ -763,6 +792,9 @@ static int parse_option(struct options *options, char **words, int *at, unsigned
 			return 2;
 		}
 		wrong = table[i].set(options, value);
+		for (int word = first; !is_output(table[i].name) && word <= *at; word++)
+			if (options->kepts < 4 * OPTIONS_FILES)
+				options->kept[options->kepts++] = words[word];
 		for (; table[i].commands & OPTIONS_AGAIN && first <= *at; first++)
 			if (options->agains < OPTIONS_FILES)
 				options->again[options->agains++] = words[first];

@@ -79,6 +79,11 @@ struct options {
 	const char *coverage; /* … where to write which instructions were reached */
 	struct explore_settings explore;
 	const char *inputs; /* directory; null: the default, "none": none */
+	const char *html;
+	char *kept[4 * OPTIONS_FILES +
+		   1]; /* words that say what is done, not where it is written */
+	unsigned kepts;
+	unsigned only_crash; /* hidden: the crash point that a replay is about; 0: all */
 };
 
 /*

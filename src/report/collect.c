@@ -296,3 +296,18 @@ void result_collect(struct result *result, struct session *session)
 	add_counters(result, session);
 	add_limits(result, session);
 }
+
+bool finding_again(const struct finding *f, const struct result *result, char *text, size_t size)
+{
+	bool usual = !result->inputs || strcmp(result->inputs, INPUTS_DIRECTORY) == 0;
+
+	if (f->input && result->inputs)
+		snprintf(text, size, "perdure replay%s%s %s", usual ? "" : " --inputs ",
+			 usual ? "" : result->inputs, f->id);
+	else if (f->witness && f->witness->crash_number && result->json &&
+		 strcmp(result->json, "-") != 0)
+		snprintf(text, size, "perdure replay --from %s %s", result->json, f->id);
+	else
+		return false;
+	return true;
+}

@@ -126,11 +126,16 @@ struct result {
 	/* Looks at the findings before they are written; or null. */
 	void (*review)(struct result *result, void *context);
 	void *review_context;
-	const char *inputs; /* where inputs are kept, or null */
+	const char *inputs;   /* where inputs are kept, or null */
+	char *const *options; /* of the command line, for one who wants to see it again; or null */
+	const char *directory, *json; /* where it was run, and where the JSON result is; or null */
 };
 
 /* Reads the session into result->finding, …->limits and the counters. */
 void result_collect(struct result *result, struct session *session);
+
+/* How the finding is seen again, as a command; false if nobody knows. */
+bool finding_again(const struct finding *f, const struct result *result, char *text, size_t size);
 
 /* Adds a line to the limits; the text is copied. */
 void result_limit(struct result *result, const char *text);

@@ -206,15 +206,6 @@ void inputs_note_limits(struct result *result)
 
 /* ---- files ---- */
 
-static json_t *words_json(char *const *words)
-{
-	json_t *list = json_array();
-
-	for (; words && *words; words++)
-		json_array_append_new(list, json_text(*words));
-	return list;
-}
-
 bool inputs_save(const struct finding *f, const struct result *result, const char *path,
 		 char *const *options, char *const *crash_options)
 {

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "report/coverage.h"
+#include "report/timeline.h"
 #include "report/write.h"
+
+#include <limits.h>
 
 #include "drive/check.h"
 #include "report/inputs.h"
@@ -280,7 +283,23 @@ static json_t *stats_json(const struct result *r)
 	return stats;
 }
 
-static json_t *result_json(const struct result *r)
+/* With what only a result knows: what happened around it, and how it is seen again. */
+static json_t *whole_finding(const struct result *r, size_t number)
+{
+	enum { TIMELINES = 200 };
+	const struct finding *f = &r->finding[number];
+	json_t *json = finding_json(f, r->check), *timeline;
+	char again[PATH_MAX];
+
+	timeline = number < TIMELINES ? timeline_json(f, r) : NULL;
+	if (timeline)
+		json_object_set_new(json, "timeline", timeline);
+	if (finding_again(f, r, again, sizeof(again)))
+		json_object_set_new(json, "again", json_text(again));
+	return json;
+}
+
+json_t *result_json(const struct result *r)
 {
 	json_t *command = json_array(), *limits = json_array(), *findings = json_array();
 	json_t *benign = json_array(), *result;
@@ -290,7 +309,7 @@ static json_t *result_json(const struct result *r)
 	for (size_t i = 0; i < r->limit_count; i++)
 		json_array_append_new(limits, json_text(r->limits[i]));
 	for (size_t i = 0; i < r->findings; i++)
-		json_array_append_new(findings, finding_json(&r->finding[i], r->check));
+		json_array_append_new(findings, whole_finding(r, i));
 	for (size_t i = 0; i < r->benigns; i++)
 		json_array_append_new(benign, finding_json(&r->benign[i], r->check));
 	result = json_pack("{s:i, s:s, s:s, s:o, s:b, s:o, s:{s:o, s:o}, s:o, s:o, s:o}", "version",
@@ -299,6 +318,10 @@ static json_t *result_json(const struct result *r)
 			   "exit", r->exit_status < 0 ? json_null() : json_integer(r->exit_status),
 			   "signal", r->signal ? json_integer(r->signal) : json_null(), "stats",
 			   stats_json(r), "findings", findings, "benign", benign);
+	if (r->options)
+		json_object_set_new(result, "options", words_json(r->options));
+	if (r->directory)
+		json_object_set_new(result, "directory", json_text(r->directory));
 	if (r->explore)
 		json_object_set_new(result, "crashes", inputs_crashes_json(r));
 	if (r->coverage)

@@ -83,3 +83,12 @@ int json_write_file(const char *path, json_t *value)
 	json_decref(value);
 	return status;
 }
+
+json_t *words_json(char *const *words)
+{
+	json_t *list = json_array();
+
+	for (; words && *words; words++)
+		json_array_append_new(list, json_text(*words));
+	return list;
+}

@@ -12,6 +12,9 @@ char *utf8_repaired(const char *text);
 /* A JSON string; null for a null pointer. */
 json_t *json_text(const char *text);
 
+/* A list of texts that ends with null. */
+json_t *words_json(char *const *words);
+
 /* Opens a file to write; "-" is standard output. Null with errno set if that fails. */
 FILE *output_open(const char *path);
 /* Closes it. Returns `status`, or -1 with errno set if not everything could be written. */

@@ -144,7 +144,7 @@ static int rule_index(const struct result *r, const struct finding *f)
 	return f->kind;
 }
 
-static json_t *result_json(const struct result *r, const struct finding *f)
+static json_t *sarif_result(const struct result *r, const struct finding *f)
 {
 	char own[32], cause[32], text[1024], rule[128];
 	json_t *value;
@@ -240,7 +240,7 @@ int write_sarif(const char *path, const struct result *result)
 	json_t *results = json_array(), *driver, *run;
 
 	for (size_t i = 0; i < result->findings; i++)
-		json_array_append_new(results, result_json(result, &result->finding[i]));
+		json_array_append_new(results, sarif_result(result, &result->finding[i]));
 	driver = json_pack("{s:s, s:s, s:s, s:o}", "name", "Perdure", "version", PERDURE_VERSION,
 			   "semanticVersion", PERDURE_VERSION, "rules", rules_json(result));
 	run = json_pack("{s:{s:o}, s:{s:s}, s:[o], s:{s:{s:o}}, s:s, s:o}", "tool", "driver",

@@ -5,6 +5,7 @@
  */
 #include "report/write.h"
 
+#include <limits.h>
 #include <jansson.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -224,6 +225,7 @@ static void print_witness(FILE *out, const struct result *result, const struct f
 static void print_block(FILE *out, const struct result *result, size_t first,
 			const struct style *style)
 {
+	char again[PATH_MAX];
 	const struct finding *f = &result->finding[first];
 	uint64_t count = 0;
 
@@ -254,19 +256,16 @@ static void print_block(FILE *out, const struct result *result, size_t first,
 		fprintf(out, "  input: ");
 		inputs_print(out, f->input);
 		fprintf(out, "\n");
-		if (result->inputs)
-			fprintf(out, "  again: perdure replay%s%s %s\n",
-				strcmp(result->inputs, INPUTS_DIRECTORY) ? " --inputs " : "",
-				strcmp(result->inputs, INPUTS_DIRECTORY) ? result->inputs : "",
-				f->id);
 	}
-	print_relatives(out, result, first);
-	fputc('\n', out);
 	if (f->recovery_input) {
 		fprintf(out, "  of the recovery: ");
 		inputs_print(out, f->recovery_input);
 		fputc('\n', out);
 	}
+	if (finding_again(f, result, again, sizeof(again)))
+		fprintf(out, "  again: %s\n", again);
+	print_relatives(out, result, first);
+	fputc('\n', out);
 }
 
 /* Torn stores that only code that verifies data has read. */

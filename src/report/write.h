@@ -3,6 +3,7 @@
 #ifndef REPORT_WRITE_H
 #define REPORT_WRITE_H
 
+#include <jansson.h>
 #include <stdio.h>
 
 #include "report/finding.h"
@@ -11,6 +12,8 @@
 int write_text(FILE *out, const struct result *result, bool colour);
 
 /* For programs: version 1 of the JSON result. */
+/* The whole result; what write_json writes. */
+json_t *result_json(const struct result *result);
 int write_json(const char *path, const struct result *result);
 
 /* For code-scanning services: SARIF 2.1.0. */
