@@ -143,8 +143,7 @@ static int explore_all(struct options *options, bool shows_progress, int paths)
 	reviewer = (struct review){ .options = options };
 	result.review = review;
 	result.review_context = &reviewer;
-	inputs_note_limits(&result);
-	steer.coverage.complete = !end.budget && !result.limit_count;
+	steer.coverage.complete = !end.budget && inputs_lost_nothing(&session->explore->counts);
 	status = analysis_finish(options, session, fd, &result, end.budget, getpid());
 	if (options->coverage && coverage_write(options->coverage, &steer.coverage) < 0) {
 		fprintf(stderr, "perdure: cannot write %s: %s\n", options->coverage,

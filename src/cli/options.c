@@ -200,6 +200,19 @@ static const char *set_html(struct options *options, const char *value)
 	return NULL;
 }
 
+static const char *set_image(struct options *options, const char *value)
+{
+	options->image = value;
+	return NULL;
+}
+
+static const char *set_image_latest(struct options *options, const char *value)
+{
+	(void)value;
+	options->image_latest = true;
+	return NULL;
+}
+
 static const char *set_only_crash(struct options *options, const char *value)
 {
 	return parse_count(value, 1, 1000000000, &options->only_crash);
@@ -598,6 +611,8 @@ static const struct option {
 	  "report says",
 	  CRASH | EXPLORE },
 	{ "--only-crash", "N", set_only_crash, NULL, CRASH },
+	{ "--image", "FILE", set_image, NULL, CRASH },
+	{ "--image-latest", NULL, set_image_latest, NULL, CRASH },
 	{ "--schedules", "K", set_schedules, "so many schedules (default: 1; all: all of them)",
 	  CRASH },
 	{ "--seed", "N", set_seed,
@@ -750,10 +765,10 @@ static int unknown_option(const char *word)
 static bool is_output(const char *name)
 {
 	static const char *const names[] = {
-		"--json",           "--sarif",     "--html",     "--junit",
-		"--trace",          "--quiet",     "--stats",    "--gen-suppressions",
-		"--baseline",       "--inputs",    "--coverage", "--resume",
-		"--error-exitcode", "--only-crash"
+		"--json",           "--sarif",      "--html",     "--junit",
+		"--trace",          "--quiet",      "--stats",    "--gen-suppressions",
+		"--baseline",       "--inputs",     "--coverage", "--resume",
+		"--error-exitcode", "--only-crash", "--image",    "--image-latest"
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)

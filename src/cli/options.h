@@ -83,7 +83,9 @@ struct options {
 	char *kept[4 * OPTIONS_FILES +
 		   1]; /* words that say what is done, not where it is written */
 	unsigned kepts;
-	unsigned only_crash; /* hidden: the crash point that a replay is about; 0: all */
+	uint32_t only_crash; /* hidden: the event + 1 that a replay is about; 0: all */
+	const char *image;   /* hidden: where the image of that crash goes */
+	bool image_latest;
 };
 
 /*

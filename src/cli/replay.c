@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* perdure replay: one input that perdure explore has found, natively, under perdure run. */
+/* perdure replay: a finding once more. */
 #include <errno.h>
 #include <jansson.h>
 #include <limits.h>
@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/debug.h"
 #include "cli/options.h"
 #include "drive/replaced.h"
 #include "report/inputs.h"
@@ -153,42 +154,175 @@ static bool is_there(const char *path, const char *fingerprint)
 
 static void print_replay_help(void)
 {
-	printf("perdure replay [--inputs DIR] ID|FILE\n\n"
-	       "Runs the program of a finding of perdure explore again, natively, with the input that\n"
-	       "shows it, under perdure run. Exit status: 1 if the finding is there, 0 if it is not.\n");
+	printf("perdure replay [--inputs DIR] [--gdb] ID|FILE\n"
+	       "perdure replay --from RESULT.json [--gdb | --image FILE] ID\n\n"
+	       "Shows a finding again: one of perdure explore natively, with the input that it was kept\n"
+	       "with; one of perdure check or model from a JSON result, with its schedule and its crash.\n"
+	       "Exit status: 1 if the finding is there, 0 if it is not.\n\n"
+	       "  --gdb         the program, or its recovery with PM as the crash leaves it, in gdb\n"
+	       "  --image FILE  only write PM as the crash leaves it, for other tools\n");
 }
 
-int command_replay(char **words)
+struct request {
+	const char *directory, *from, *id, *image;
+	bool gdb;
+};
+
+static bool is_option(char ***words, const char *name, const char **value)
 {
-	const char *directory = INPUTS_DIRECTORY, *id = NULL;
+	size_t length = strlen(name);
+
+	if (strcmp(**words, name) == 0 && (*words)[1])
+		*value = *++*words;
+	else if (strncmp(**words, name, length) == 0 && (**words)[length] == '=')
+		*value = **words + length + 1;
+	else
+		return false;
+	return true;
+}
+
+static bool parse(char **words, struct request *request)
+{
+	for (; *words; words++) {
+		if (is_option(&words, "--inputs", &request->directory) ||
+		    is_option(&words, "--from", &request->from) ||
+		    is_option(&words, "--image", &request->image))
+			continue;
+		if (strcmp(*words, "--gdb") == 0)
+			request->gdb = true;
+		else if (!request->id && **words != '-')
+			request->id = *words;
+		else
+			return false;
+	}
+	return request->id;
+}
+
+/* ---- a finding of a JSON result ---- */
+
+static const json_t *find(const json_t *result, const char *id)
+{
+	const json_t *finding;
+	size_t i;
+
+	json_array_foreach(json_object_get(result, "findings"), i, finding)
+	{
+		const char *other = json_string_value(json_object_get(finding, "id"));
+
+		if (other && strcmp(other, id) == 0)
+			return finding;
+	}
+	return NULL;
+}
+
+static void give_stdin(const json_t *result)
+{
+	const char *hex = json_string_value(json_object_get(result, "stdin"));
+	size_t size;
+	char *bytes;
+
+	if (!hex)
+		return;
+	bytes = inputs_unhex(hex, &size);
+	dup2(memory_file(bytes, size), STDIN_FILENO);
+	free(bytes);
+}
+
+/* The same run, with the one crash; what was not about a crash is seen in any. */
+static int crash_again(struct replay *replay, const json_t *finding, const char *result)
+{
+	const json_t *crash = json_object_get(finding, "crash_point"),
+		     *witness = json_object_get(finding, "witness");
+	const char *engine = json_string_value(json_object_get(replay->json, "engine"));
+	const char *schedule = json_string_value(json_object_get(witness, "schedule"));
+	char event[32];
+
+	add_word(replay, "--json");
+	add_word(replay, result);
+	add_words(replay, "options");
+	if (schedule && strncmp(schedule, "script:", 7) == 0) {
+		add_word(replay, "--schedule");
+		add_word(replay, schedule);
+	}
+	if (json_is_object(crash)) {
+		snprintf(event, sizeof(event), "%lld",
+			 json_integer_value(json_object_get(crash, "event")) + 1);
+		add_word(replay, "--only-crash");
+		add_word(replay, event);
+	}
+	add_word(replay, "--");
+	add_words(replay, "command");
+	return engine && strcmp(engine, "model") == 0 ? command_model(replay->words)
+	       : engine && strcmp(engine, "run") == 0 ? command_run(replay->words)
+						      : command_check(replay->words);
+}
+
+static int report_again(const char *id, const char *result, const json_t *finding, int status)
+{
+	bool found;
+
+	if (status != EXIT_NOTHING_FOUND && status != EXIT_FINDINGS)
+		return status;
+	found = is_there(result, json_string_value(json_object_get(finding, "fingerprint")));
+	fprintf(stderr, "perdure: the finding %s%s\n", id,
+		found ? " is there again" : " was not seen in this run");
+	return found ? EXIT_FINDINGS : EXIT_NOTHING_FOUND;
+}
+
+static int replay_result(const struct request *request)
+{
+	struct replay replay = { 0 };
+	const json_t *finding;
+	const char *directory;
+	char result[64], image[PATH_MAX];
+	json_error_t error;
+	int fd;
+
+	replay.json = json_load_file(request->from, 0, &error);
+	finding = replay.json ? find(replay.json, request->id) : NULL;
+	if (!finding) {
+		fprintf(stderr, "perdure: %s: %s%s\n", request->from,
+			replay.json ? "it has no finding " : error.text,
+			replay.json ? request->id : "");
+		return EXIT_CANNOT_WORK;
+	}
+	if (request->image && request->image[0] != '/') {
+		if (!getcwd(image, sizeof(image)))
+			return EXIT_CANNOT_WORK;
+		snprintf(image + strlen(image), sizeof(image) - strlen(image), "/%s",
+			 request->image);
+	} else if (request->image) {
+		snprintf(image, sizeof(image), "%s", request->image);
+	}
+	directory = json_string_value(json_object_get(replay.json, "directory"));
+	if (directory && chdir(directory) < 0) {
+		fprintf(stderr, "perdure: %s: %s\n", directory, strerror(errno));
+		return EXIT_CANNOT_WORK;
+	}
+	if (request->gdb)
+		return debug_run(replay.json, finding);
+	give_stdin(replay.json);
+	if (request->image)
+		return debug_save_image(replay.json, finding, image) ? EXIT_NOTHING_FOUND
+								     : EXIT_CANNOT_WORK;
+	fd = memfd_create("perdure-result", MFD_CLOEXEC);
+	snprintf(result, sizeof(result), "/proc/%d/fd/%d", getpid(), fd);
+	return report_again(request->id, result, finding, crash_again(&replay, finding, result));
+}
+
+/* ---- an input of perdure explore ---- */
+
+static int replay_input(const struct request *request)
+{
 	struct replay replay = { 0 };
 	char path[PATH_MAX], whole[PATH_MAX], result[64];
 	json_error_t error;
 	int status, fd;
-	bool found;
 
-	for (; *words; words++) {
-		if (strcmp(*words, "--help") == 0) {
-			print_replay_help();
-			return EXIT_NOTHING_FOUND;
-		}
-		if (strcmp(*words, "--inputs") == 0 && words[1])
-			directory = *++words;
-		else if (strncmp(*words, "--inputs=", 9) == 0)
-			directory = *words + 9;
-		else if (!id && **words != '-')
-			id = *words;
-		else
-			id = "";
-	}
-	if (!id || !*id) {
-		fprintf(stderr, "perdure: which finding? perdure replay [--inputs DIR] ID\n");
-		return EXIT_BAD_USAGE;
-	}
-	if (strchr(id, '/'))
-		snprintf(path, sizeof(path), "%s", id);
+	if (strchr(request->id, '/'))
+		snprintf(path, sizeof(path), "%s", request->id);
 	else
-		snprintf(path, sizeof(path), "%s/%s.json", directory, id);
+		snprintf(path, sizeof(path), "%s/%s.json", request->directory, request->id);
 	replay.json = json_load_file(path, 0, &error);
 	if (!replay.json) {
 		fprintf(stderr, "perdure: %s: %s\n", path,
@@ -207,10 +341,25 @@ int command_replay(char **words)
 	status = json_object_get(replay.json, "crash_options") ? command_check(replay.words)
 							       : command_run(replay.words);
 	replaced_restore(&replay.replaced);
-	if (status != EXIT_NOTHING_FOUND && status != EXIT_FINDINGS)
-		return status;
-	found = is_there(result, json_string_value(json_object_get(replay.json, "fingerprint")));
-	fprintf(stderr, "perdure: the finding %s%s\n", id,
-		found ? " is there again" : " was not seen in this run");
-	return found ? EXIT_FINDINGS : EXIT_NOTHING_FOUND;
+	return report_again(request->id, result, replay.json, status);
+}
+
+int command_replay(char **words)
+{
+	struct request request = { .directory = INPUTS_DIRECTORY };
+
+	if (*words && strcmp(*words, "--help") == 0) {
+		print_replay_help();
+		return EXIT_NOTHING_FOUND;
+	}
+	if (!parse(words, &request)) {
+		fprintf(stderr, "perdure: which finding? perdure replay [--inputs DIR] ID, or "
+				"perdure replay --from RESULT.json ID\n");
+		return EXIT_BAD_USAGE;
+	}
+	if ((request.gdb || request.image) && !request.from) {
+		fprintf(stderr, "perdure: --gdb and --image need --from RESULT.json\n");
+		return EXIT_BAD_USAGE;
+	}
+	return request.from ? replay_result(&request) : replay_input(&request);
 }

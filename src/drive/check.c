@@ -2,6 +2,7 @@
 #include "drive/check.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <fcntl.h>
 #include <math.h>
 #include <poll.h>
@@ -38,6 +39,20 @@ static uint32_t memo_room(void)
 
 /* ---- crash points ---- */
 
+/* The one that a replay is about. */
+static bool choose_one(struct engine *engine, uint32_t event)
+{
+	free(engine->crash);
+	engine->crash = calloc(1, sizeof(*engine->crash));
+	if (!engine->crash)
+		return false;
+	engine->crash[0] = event;
+	engine->crashes = engine->share = 1;
+	engine->next_crash = 0;
+	engine->check->counts.crash_points_chosen++;
+	return true;
+}
+
 /* With a limit: evenly spread, the last one always. */
 static bool choose_crashes(struct engine *engine)
 {
@@ -45,6 +60,8 @@ static bool choose_crashes(struct engine *engine)
 	uint32_t wanted = engine->check->settings.max_crash_points;
 
 	engine->check->counts.crash_points += history->crashes;
+	if (engine->check->settings.only_crash)
+		return choose_one(engine, engine->check->settings.only_crash - 1);
 	if (!wanted || wanted > history->crashes)
 		wanted = history->crashes;
 	free(engine->crash);
@@ -498,6 +515,36 @@ static void note_reads(struct engine *engine)
 	check->follows_reads = true;
 }
 
+/* PM files as the crash leaves them; the second one, if there is one, as FILE.2, and so on. */
+static bool save_images(struct engine *engine)
+{
+	const struct check_settings *settings = &engine->check->settings;
+	struct image *image = &engine->worker[0].image;
+	unsigned count = 0;
+	char path[PATH_MAX];
+	bool done = true;
+
+	image_end(image);
+	if (!image_start(image, engine->session, engine->worker[0].execution) ||
+	    !image_advance(image, engine->crash[0]))
+		return false;
+	for (uint32_t i = 0; i < engine->session->executions.files && done; i++) {
+		int fd;
+
+		if (!engine->session->executions.file[i].pm || !image->world.backing[i].fd)
+			continue;
+		count++;
+		snprintf(path, sizeof(path), count > 1 ? "%s.%u" : "%s", settings->image, count);
+		fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+		done = fd >= 0 && image_save(image, i, fd, settings->image_latest);
+		if (fd >= 0)
+			done &= close(fd) == 0;
+	}
+	if (!done)
+		fprintf(stderr, "perdure: cannot write %s: %s\n", path, strerror(errno));
+	return done;
+}
+
 static bool examine(struct engine *engine)
 {
 	if (!build_history(engine) || (!engine->ready && !start_workers(engine)) ||
@@ -508,6 +555,8 @@ static bool examine(struct engine *engine)
 		return false;
 	resume_save(engine);
 	explain_failures(engine);
+	if (engine->check->settings.image && !save_images(engine))
+		return false;
 	lost_report(engine);
 	note_reads(engine);
 	return true;
@@ -688,6 +737,7 @@ bool check_run(struct check *check, int session_fd)
 
 	engine.progress.on = check->settings.progress;
 	done = check_all(&engine, session_fd);
+	check->input = engine.input;
 	for (unsigned i = 0; i < engine.workers; i++)
 		driver_end(&engine.worker[i].driver);
 	if (engine.worker)

@@ -25,6 +25,9 @@ struct check_settings {
 	long program_timeout; /* of the run before the crash; 0: none */
 	long max_memory;
 	uint32_t max_crash_points;  /* 0: all */
+	uint32_t only_crash;        /* the event + 1 before which it happens; 0: all of them */
+	const char *image;          /* where PM files are written as it leaves them; or null */
+	bool image_latest;          /* … with all that was stored, or only what is certain */
 	struct schedules schedules; /* of the program's threads */
 	bool bad_exit[256];
 	bool strict;
@@ -100,6 +103,7 @@ struct check {
 	uint32_t schedules;
 	uint8_t *read; /* one bit a call stack: a recovery could have read a store made there … */
 	uint32_t read_room; /* … in so many bytes */
+	int input;          /* what the program was given as standard input; 0: nothing is known */
 	bool follows_reads; /* otherwise nothing is known of what recoveries read */
 };
 

@@ -377,6 +377,16 @@ static bool copy_whole(struct image *image, uint32_t file)
 	return true;
 }
 
+bool image_save(struct image *image, uint32_t file, int fd, bool latest)
+{
+	if (ftruncate(fd, image->file[file].size) < 0 ||
+	    !sparse_copy(image->file[file].fd, fd, image->file[file].size))
+		return false;
+	image->execution->latest = latest;
+	fill_in_versions(image, file, fd);
+	return ftruncate(fd, image->file[file].size) == 0;
+}
+
 bool image_prepare(struct image *image)
 {
 	struct execution *execution = image->execution;

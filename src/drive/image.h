@@ -52,6 +52,9 @@ bool image_advance(struct image *image, uint32_t crash);
 /* Gives the execution its files: lazy ones as they are, otherwise whole copies of PM. */
 bool image_prepare(struct image *image);
 
+/* Writes a PM file as the crash leaves it: with all that was stored, or only what is certain. */
+bool image_save(struct image *image, uint32_t file, int fd, bool latest);
+
 /* The line at an address with all that is certain; null where there is no PM. */
 const unsigned char *image_content(const struct image *image, uint64_t address);
 

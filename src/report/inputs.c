@@ -64,7 +64,7 @@ void inputs_print(FILE *out, const struct explore_kept *input)
 	}
 }
 
-static json_t *hex(const uint8_t *bytes, uint32_t count)
+json_t *hex_json(const uint8_t *bytes, uint32_t count)
 {
 	char *text = malloc(2ul * count + 1);
 	json_t *result;
@@ -106,11 +106,11 @@ json_t *inputs_json(const struct explore_kept *input)
 	for (uint32_t i = 0; i < input->sources; i++) {
 		const struct explore_source *source = &input->source[i];
 
-		json_array_append_new(
-			list,
-			json_pack("{s:s, s:o, s:o}", "kind", kinds[source->kind], "name",
-				  json_text(source->name), "hex",
-				  hex(input->value + source->first, length_of(input, source))));
+		json_array_append_new(list,
+				      json_pack("{s:s, s:o, s:o}", "kind", kinds[source->kind],
+						"name", json_text(source->name), "hex",
+						hex_json(input->value + source->first,
+							 length_of(input, source))));
 	}
 	return list;
 }
@@ -202,6 +202,14 @@ void inputs_note_limits(struct result *result)
 	note(result, counts->timed_out, "paths took too long (--timeout)");
 	note(result, counts->too_large, "paths took too much memory (--max-memory)");
 	note(result, counts->waiting, "states were still waiting");
+}
+
+bool inputs_lost_nothing(const struct explore_counts *counts)
+{
+	for (unsigned i = 0; i < SYMBOLIC_LOSSES; i++)
+		if (counts->lost[i])
+			return false;
+	return !counts->dropped && !counts->timed_out && !counts->too_large && !counts->waiting;
 }
 
 /* ---- files ---- */

@@ -13,6 +13,7 @@
 
 /* One line: argument 1 "ab", standard input "\x00…" */
 void inputs_print(FILE *out, const struct explore_kept *input);
+json_t *hex_json(const uint8_t *bytes, uint32_t count);
 /* The bytes of a text of such an input, allocated, with a zero behind them. */
 char *inputs_unhex(const char *text, size_t *size);
 json_t *inputs_json(const struct explore_kept *input);
@@ -21,6 +22,8 @@ void inputs_print_crashes(FILE *out, const struct result *result);
 json_t *inputs_crashes_json(const struct result *result);
 /* What was not explored, and why, as limits. */
 void inputs_note_limits(struct result *result);
+/* All paths were taken, and nothing was fixed on the way. */
+bool inputs_lost_nothing(const struct explore_counts *counts);
 
 /*
  * Writes a file for a finding: the input, the words of a `perdure run` that shows it again, and

@@ -4,6 +4,7 @@
 #include "report/write.h"
 
 #include <limits.h>
+#include <unistd.h>
 
 #include "drive/check.h"
 #include "report/inputs.h"
@@ -283,6 +284,27 @@ static json_t *stats_json(const struct result *r)
 	return stats;
 }
 
+static json_t *pm_files(const struct session *session)
+{
+	const struct executions *all = &session->executions;
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < all->files; i++)
+		if (all->file[i].pm && all->execution[0].world.backing[i].fd)
+			json_array_append_new(list, json_text(all->file[i].path));
+	return list;
+}
+
+/* What the program was given, for a replay; null if it was much. */
+static json_t *input_json(int fd)
+{
+	enum { MOST = 1 << 16 };
+	static uint8_t bytes[MOST];
+	ssize_t size = pread(fd, bytes, MOST, 0);
+
+	return size < 0 || size == MOST ? json_null() : hex_json(bytes, (uint32_t)size);
+}
+
 /* With what only a result knows: what happened around it, and how it is seen again. */
 static json_t *whole_finding(const struct result *r, size_t number)
 {
@@ -322,6 +344,10 @@ json_t *result_json(const struct result *r)
 		json_object_set_new(result, "options", words_json(r->options));
 	if (r->directory)
 		json_object_set_new(result, "directory", json_text(r->directory));
+	if (r->check)
+		json_object_set_new(result, "pm_files", pm_files(r->session));
+	if (r->check && r->check->input > 0)
+		json_object_set_new(result, "stdin", input_json(r->check->input));
 	if (r->explore)
 		json_object_set_new(result, "crashes", inputs_crashes_json(r));
 	if (r->coverage)
