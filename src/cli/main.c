@@ -42,6 +42,7 @@ static const struct command {
 	  "run all paths that symbolic inputs can take, and report the same as run" },
 	{ "replay", command_replay, "run again, natively, with the input of a finding of explore" },
 	{ "report", command_report, "make an HTML report of a JSON result" },
+	{ "fix", command_fix, "print, make or try changes of the source that cure findings" },
 	{ "explain", command_explain, "say what a kind of finding means, and what to do" },
 	{ "run", command_run, "run a program and report missing and extra flushes and fences" },
 	{ "cc", command_cc, "compile C for analysis; also as perdure-cc" },

@@ -30,11 +30,18 @@ static const char *plural(uint64_t n)
 	return n == 1 ? "" : "s";
 }
 
+static void edit(struct finding *f, const char *what, const struct frame_info *frame)
+{
+	f->edit.what = what;
+	f->edit.file = frame->file;
+	f->edit.line = frame->line;
+}
+
 /*
  * Where a fence belongs: after the flush, but if that is in a helper, after the helper's call in
  * the function that stores.
  */
-static char *fence_fix(const struct finding *f)
+static char *fence_fix(struct finding *f)
 {
 	const struct site *store = &f->site[0], *flush = &f->site[1];
 	unsigned at = flush->shown;
@@ -47,6 +54,7 @@ static char *fence_fix(const struct finding *f)
 	/* A flush on another way was for something else on the line: no fix is certain. */
 	if (at == flush->frames || !flush->frame[at].file)
 		return NULL;
+	edit(f, "fence", &flush->frame[at]);
 	return format("add a fence after %s:%u", flush->frame[at].file, flush->frame[at].line);
 }
 
@@ -57,16 +65,20 @@ static void describe_lost(struct finding *f)
 	if (f->kind == KIND_MISSING_FLUSH) {
 		f->message = format("%lu byte%s stored here %s never flushed", f->size,
 				    plural(f->size), f->size == 1 ? "is" : "are");
-		if (f->field && frame->line)
+		if (f->field && frame->line) {
 			f->fix = format("flush %lu byte%s at `%s` after line %u, then fence",
 					f->size, plural(f->size), f->field, frame->line);
+			edit(f, "persist", frame);
+		}
 		return;
 	}
 	if (f->sites < 2) {
 		f->message = format("%lu byte%s streamed here (non-temporal) %s never fenced",
 				    f->size, plural(f->size), f->size == 1 ? "is" : "are");
-		if (frame && frame->file)
+		if (frame && frame->file) {
 			f->fix = format("add a fence after %s:%u", frame->file, frame->line);
+			edit(f, "fence", frame);
+		}
 		return;
 	}
 	f->message = format("%lu byte%s stored here %s flushed, but no fence of the same thread "
@@ -134,9 +146,11 @@ static void describe_unlogged(struct finding *f, const char *place)
 				    f->size == 1 ? "is" : "are", inside);
 	else
 		f->message = format("%lu byte%s stored %s", f->size, plural(f->size), inside);
-	if (f->field && frame->line && f->sites > 1)
+	if (f->field && frame->line && f->sites > 1) {
 		f->fix = format("log %lu byte%s at `%s` before line %u", f->size, plural(f->size),
 				f->field, frame->line);
+		edit(f, "log", frame);
+	}
 }
 
 /* Why the store at this site was lost, and what would have kept it. */
@@ -152,9 +166,11 @@ static void explain_loss(struct finding *f, unsigned site, enum history_reason w
 		f->detail = format("%s, and never written back", what);
 		f->fix = format("write the line back and fence after %s:%u", store->file,
 				store->line);
+		edit(f, "persist", store);
 	} else if (why == HISTORY_NOT_FENCED && !flush) {
 		f->detail = format("%s (non-temporal), and not fenced before the crash", what);
 		f->fix = format("add a fence after %s:%u", store->file, store->line);
+		edit(f, "fence", store);
 	} else if (why == HISTORY_NOT_FENCED && flush->file) {
 		f->detail = format("%s, written back at %s:%u, but not fenced before the crash",
 				   what, flush->file, flush->line);
@@ -303,6 +319,8 @@ static void describe_torn(struct finding *f, const struct raw_finding *raw,
 				    f->size, plural(f->size));
 	f->detail = strdup("stored here");
 	f->fix = torn_fix(f, f->size + raw->within);
+	if (f->fix && f->size + raw->within <= 8)
+		edit(f, "atomic", site_shown(&f->site[1]));
 }
 
 static void describe_thread_race(struct finding *f, uint32_t traits)

@@ -57,6 +57,11 @@ struct finding {
 		*declared; /* torn-store: as in value, struct pair, pair.h */
 	bool benign;       /* torn-store: only code that verifies data reads it */
 	char *fix;         /* null where none is certain */
+	struct {
+		const char *what; /* persist, fence, log, atomic; null: people have to do it */
+		const char *file;
+		unsigned line;
+	} edit; /* the same, for perdure fix */
 	unsigned cause;
 	uint64_t cause_fingerprint;
 	bool correctness;   /* otherwise performance */

@@ -52,7 +52,11 @@ static json_t *fix_json(const struct finding *f)
 {
 	if (!f->fix)
 		return json_null();
-	return json_pack("{s:o, s:n}", "text", json_text(f->fix), "diff");
+	return json_pack("{s:o, s:o}", "text", json_text(f->fix), "edit",
+			 f->edit.what && f->edit.file
+				 ? json_pack("{s:s, s:s, s:i}", "what", f->edit.what, "file",
+					     f->edit.file, "line", (int)f->edit.line)
+				 : json_null());
 }
 
 static json_t *crash_json(const struct finding *f)

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* perdure fix: the changes that cure findings, as a diff; or made, built and tried. */
+#include <errno.h>
+#include <jansson.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "report/repair.h"
+
+enum { FILES = 256, WORDS = 512 };
+
+struct request {
+	const char *result, *build;
+	bool applies;
+	char **ids; /* null: all of them */
+};
+
+struct changes {
+	struct {
+		char *path;
+		struct repair_file *file;
+	} file[FILES];
+	unsigned files, edits, left;
+};
+
+static const char *text(const json_t *object, const char *key)
+{
+	return json_string_value(json_object_get(object, key));
+}
+
+static struct repair_file *open_file(struct changes *changes, const char *path)
+{
+	struct repair_file *file;
+
+	for (unsigned i = 0; i < changes->files; i++)
+		if (strcmp(changes->file[i].path, path) == 0)
+			return changes->file[i].file;
+	file = changes->files < FILES ? repair_open(path) : NULL;
+	if (!file) {
+		fprintf(stderr, "perdure: cannot read %s: %s\n", path, strerror(errno));
+		return NULL;
+	}
+	changes->file[changes->files].path = strdup(path);
+	changes->file[changes->files++].file = file;
+	return file;
+}
+
+/* The place that it is about may have another name for what is stored to than the finding. */
+static const char *lvalue_of(const json_t *finding, const json_t *edit)
+{
+	const json_t *site = json_array_get(json_object_get(finding, "sites"), 0);
+	const char *file = text(site, "file");
+
+	if (!file || strcmp(file, text(edit, "file")) != 0 ||
+	    json_integer_value(json_object_get(site, "line")) !=
+		    json_integer_value(json_object_get(edit, "line")))
+		return NULL;
+	return text(json_object_get(finding, "object"), "field");
+}
+
+static void fix_one(struct changes *changes, const json_t *finding)
+{
+	const json_t *edit = json_object_get(json_object_get(finding, "fix"), "edit");
+	struct repair_file *file;
+	const char *why;
+
+	if (!json_is_object(edit)) {
+		changes->left++;
+		return;
+	}
+	file = open_file(changes, text(edit, "file"));
+	if (!file)
+		return;
+	why = repair_edit(file, text(edit, "what"),
+			  (unsigned)json_integer_value(json_object_get(edit, "line")),
+			  lvalue_of(finding, edit),
+			  (unsigned long)json_integer_value(json_object_get(finding, "size")));
+	if (why) {
+		fprintf(stderr, "perdure: %s at %s:%lld: %s\n", text(finding, "id"),
+			text(edit, "file"), json_integer_value(json_object_get(edit, "line")), why);
+		changes->left++;
+	} else {
+		changes->edits++;
+	}
+}
+
+static bool is_wanted(const struct request *request, const json_t *finding)
+{
+	if (json_is_true(json_object_get(finding, "suppressed")) ||
+	    json_is_true(json_object_get(finding, "baseline")) ||
+	    json_is_false(json_object_get(finding, "confirmed")))
+		return false;
+	for (char **id = request->ids; id && *id; id++)
+		if (strcmp(*id, text(finding, "id")) == 0)
+			return true;
+	return !request->ids || !*request->ids;
+}
+
+/* What is never flushed, or torn, is cured first: often nothing else is left then. */
+static void fix_all(struct changes *changes, const struct request *request, const json_t *result)
+{
+	static const char *const last[] = { "cross-failure-race", "crash-symptom" };
+	const json_t *finding, *findings = json_object_get(result, "findings");
+	size_t i;
+
+	json_array_foreach(findings, i, finding)
+	{
+		bool later = false;
+
+		for (size_t k = 0; k < sizeof(last) / sizeof(*last); k++)
+			later |= strcmp(text(finding, "kind"), last[k]) == 0;
+		if (!later && is_wanted(request, finding))
+			fix_one(changes, finding);
+	}
+	json_array_foreach(findings, i, finding)
+	{
+		bool later = false;
+
+		for (size_t k = 0; k < sizeof(last) / sizeof(*last); k++)
+			later |= strcmp(text(finding, "kind"), last[k]) == 0;
+		if (later && is_wanted(request, finding) && (!changes->edits || *request->ids))
+			fix_one(changes, finding);
+	}
+}
+
+/* ---- trying it ---- */
+
+static bool save_all(const struct changes *changes, bool changed)
+{
+	bool done = true;
+
+	for (unsigned i = 0; i < changes->files; i++)
+		if (!(changed ? repair_save(changes->file[i].file)
+			      : repair_undo(changes->file[i].file))) {
+			fprintf(stderr, "perdure: cannot write %s: %s\n", changes->file[i].path,
+				strerror(errno));
+			done = false;
+		}
+	return done;
+}
+
+static json_t *analyse(const json_t *result)
+{
+	char *words[WORDS + 8] = { (char *)"perdure" }, path[64];
+	const char *hex = text(result, "stdin");
+	unsigned count = 1;
+	int fd = memfd_create("perdure-result", 0), status;
+	const json_t *word;
+	json_t *again;
+	size_t i;
+	pid_t pid;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", getpid(), fd);
+	words[count++] = (char *)text(result, "engine");
+	words[count++] = (char *)"--quiet";
+	words[count++] = (char *)"--json";
+	words[count++] = path;
+	json_array_foreach(json_object_get(result, "options"), i, word) if (count < WORDS)
+		words[count++] = (char *)json_string_value(word);
+	words[count++] = (char *)"--";
+	json_array_foreach(json_object_get(result, "command"), i, word) if (count < WORDS)
+		words[count++] = (char *)json_string_value(word);
+	pid = fork();
+	if (pid == 0) {
+		int input = memfd_create("perdure-input", 0);
+		unsigned byte;
+
+		for (size_t k = 0; hex && sscanf(hex + 2 * k, "%2x", &byte) == 1; k++)
+			if (write(input, &byte, 1) != 1)
+				_exit(126);
+		lseek(input, 0, SEEK_SET);
+		if (hex)
+			dup2(input, STDIN_FILENO);
+		if (!freopen("/dev/null", "w", stdout))
+			_exit(126);
+		execv("/proc/self/exe", words);
+		_exit(127);
+	}
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	again = json_load_file(path, 0, NULL);
+	close(fd);
+	return again;
+}
+
+/* By their kinds and what they say: lines have shifted. */
+static bool is_known(const json_t *findings, const json_t *finding)
+{
+	const json_t *other;
+	size_t i;
+
+	json_array_foreach(findings, i,
+			   other) if (strcmp(text(other, "fingerprint"),
+					     text(finding, "fingerprint")) == 0) return true;
+	return false;
+}
+
+static unsigned count_new(const json_t *before, const json_t *after)
+{
+	const json_t *finding;
+	unsigned count = 0;
+	size_t i;
+
+	json_array_foreach(after, i, finding) count += !is_known(before, finding);
+	return count;
+}
+
+static int verify(const struct changes *changes, const struct request *request,
+		  const json_t *result)
+{
+	const json_t *before = json_object_get(result, "findings"), *after;
+	json_t *again;
+	unsigned appeared, left;
+
+	if (!save_all(changes, true))
+		return EXIT_CANNOT_WORK;
+	fprintf(stderr, "perdure: building: %s\n", request->build);
+	if (system(request->build) != 0) {
+		save_all(changes, false);
+		fprintf(stderr,
+			"perdure: it does not build with the change, which was taken back\n");
+		return EXIT_CANNOT_WORK;
+	}
+	again = analyse(result);
+	after = json_object_get(again, "findings");
+	if (!json_is_array(after)) {
+		save_all(changes, false);
+		fprintf(stderr, "perdure: it could not be run again; the change was taken back\n");
+		return EXIT_CANNOT_WORK;
+	}
+	appeared = count_new(before, after);
+	left = (unsigned)json_array_size(after);
+	if (left - appeared >= json_array_size(before) || appeared) {
+		save_all(changes, false);
+		fprintf(stderr,
+			"perdure: %zu findings before, %u after, %u of them new; the change "
+			"was taken back\n",
+			json_array_size(before), left, appeared);
+		return EXIT_FINDINGS;
+	}
+	fprintf(stderr, "perdure: %zu findings before, %u after, none of them new\n",
+		json_array_size(before), left);
+	return left ? EXIT_FINDINGS : EXIT_NOTHING_FOUND;
+}
+
+/* ---- the command ---- */
+
+static void print_fix_help(void)
+{
+	printf("perdure fix [--apply] [--verify BUILD] RESULT.json [ID...]\n\n"
+	       "Prints a diff that cures the findings of a JSON result, or those that are named, as far\n"
+	       "as that is certain: what is stored is written back, fenced, logged, or stored\n"
+	       "atomically, with the functions that the file uses already.\n\n"
+	       "  --apply         change the files\n"
+	       "  --verify BUILD  change them, build with this shell command, and run the analysis\n"
+	       "                  again: a change that cures nothing, or makes new findings, is taken back\n\n"
+	       "Exit status: 0 if nothing is left to do, 1 if findings are left.\n");
+}
+
+static bool parse(char **words, struct request *request)
+{
+	for (; *words; words++) {
+		if (strcmp(*words, "--apply") == 0)
+			request->applies = true;
+		else if (strcmp(*words, "--verify") == 0 && words[1])
+			request->build = *++words;
+		else if (strncmp(*words, "--verify=", 9) == 0)
+			request->build = *words + 9;
+		else if (**words == '-')
+			return false;
+		else
+			break;
+	}
+	request->result = *words;
+	request->ids = *words ? words + 1 : NULL;
+	return request->result;
+}
+
+int command_fix(char **words)
+{
+	struct request request = { 0 };
+	struct changes changes = { 0 };
+	const char *directory;
+	json_error_t error;
+	json_t *result;
+	bool any = false;
+
+	if (*words && strcmp(*words, "--help") == 0) {
+		print_fix_help();
+		return EXIT_NOTHING_FOUND;
+	}
+	if (!parse(words, &request)) {
+		fprintf(stderr,
+			"perdure: perdure fix [--apply] [--verify BUILD] RESULT.json [ID...]\n");
+		return EXIT_BAD_USAGE;
+	}
+	result = json_load_file(request.result, 0, &error);
+	if (!result || !json_is_array(json_object_get(result, "findings"))) {
+		fprintf(stderr, "perdure: %s is no result of perdure --json: %s\n", request.result,
+			result ? "it has no findings" : error.text);
+		return EXIT_CANNOT_WORK;
+	}
+	directory = text(result, "directory");
+	if (directory && chdir(directory) < 0) {
+		fprintf(stderr, "perdure: %s: %s\n", directory, strerror(errno));
+		return EXIT_CANNOT_WORK;
+	}
+	fix_all(&changes, &request, result);
+	for (unsigned i = 0; i < changes.files; i++)
+		any |= repair_diff(changes.file[i].file, stdout);
+	fflush(stdout);
+	if (!any) {
+		fprintf(stderr, "perdure: no fix is certain\n");
+		return json_array_size(json_object_get(result, "findings")) ? EXIT_FINDINGS
+									    : EXIT_NOTHING_FOUND;
+	}
+	if (request.build)
+		return verify(&changes, &request, result);
+	if (request.applies && !save_all(&changes, true))
+		return EXIT_CANNOT_WORK;
+	return changes.left ? EXIT_FINDINGS : EXIT_NOTHING_FOUND;
+}
