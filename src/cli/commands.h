@@ -20,6 +20,7 @@ int command_replay(char **words);
 int command_report(char **words);
 int command_explain(char **words);
 int command_fix(char **words);
+int command_init(char **words);
 int command_compile(const char *tool, char **words);
 /* Hidden: started by the runtime in a program that has PERDURE_OPTIONS. */
 int command_watch(char **words);

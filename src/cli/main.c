@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/commands.h"
+#include "cli/manual.h"
 #include "cli/options.h"
 #include "drive/target.h"
 
@@ -43,6 +44,7 @@ static const struct command {
 	{ "replay", command_replay, "run again, natively, with the input of a finding of explore" },
 	{ "report", command_report, "make an HTML report of a JSON result" },
 	{ "fix", command_fix, "print, make or try changes of the source that cure findings" },
+	{ "init", command_init, "print the lines to build and check a project" },
 	{ "explain", command_explain, "say what a kind of finding means, and what to do" },
 	{ "run", command_run, "run a program and report missing and extra flushes and fences" },
 	{ "cc", command_cc, "compile C for analysis; also as perdure-cc" },
@@ -54,6 +56,8 @@ static const struct command {
 	{ "--version", command_version, NULL },
 	{ "--watch", command_watch, NULL },
 	{ "--send", command_send, NULL },
+	{ "--manual", command_manual, NULL },
+	{ "--completion", command_completion, NULL },
 };
 enum { COMMANDS = sizeof(commands) / sizeof(*commands) };
 

@@ -691,7 +691,7 @@ static const struct option {
 	  "a client sends the program, a server, N bytes that may be anything",
 	  EXPLORE | OPTIONS_SYMBOLIC },
 	{ "--sym-packet", "TEXT", explore_set_packet,
-	  "a client sends this, in which each ? may be anything (\\? \\r \\n \\xHH …); several are "
+	  "a client sends this, in which each ? may be anything (\\? \\r \\n \\xHH and so on); several are "
 	  "sent one after the other",
 	  EXPLORE | OPTIONS_SYMBOLIC },
 	{ "--search", "HOW", explore_set_search,
@@ -730,6 +730,15 @@ static const struct option {
 	{ "--help", NULL, set_help, "show this text", ALL },
 };
 enum { OPTIONS = sizeof(table) / sizeof(*table) };
+
+void options_each(unsigned commands, void (*each)(const struct option_info *option, void *context),
+		  void *context)
+{
+	for (int i = 0; i < OPTIONS; i++)
+		if (table[i].commands & commands && table[i].help)
+			each(&(struct option_info){ table[i].name, table[i].value, table[i].help },
+			     context);
+}
 
 void options_help(FILE *out, unsigned commands)
 {

@@ -88,6 +88,14 @@ struct options {
 	bool image_latest;
 };
 
+struct option_info {
+	const char *name, *value, *help; /* value: null if it has none */
+};
+
+/* Calls the function with each option of the commands. */
+void options_each(unsigned commands, void (*each)(const struct option_info *option, void *context),
+		  void *context);
+
 /*
  * Parses the words after the subcommand. Returns 0, or 2 with a message on standard error. A
  * program must follow, unless OPTIONS_NO_PROGRAM says so.
