@@ -5,7 +5,7 @@ BUILD ?= build
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 
-.PHONY: all bootstrap browser configure demo test test-long bench install format format-check clean
+.PHONY: all bootstrap browser configure demo test test-long bench install deb format format-check clean
 
 all: configure
 	@cmake --build $(BUILD) -j $(JOBS) -- --no-print-directory -s
@@ -42,6 +42,9 @@ bench: all
 
 install: all
 	@cmake --install $(BUILD) --prefix $(PREFIX) >/dev/null
+
+deb: all
+	@scripts/make-deb $(BUILD) $(BUILD)
 
 FORMATTED = $(shell git ls-files 'src/*.[ch]' 'include/*.h' 'tests/unit/*.[ch]' 'tests/litmus/*.[ch]' 'bench/*.[ch]' 'examples/*.c' \
 	'tests/threads/*.[ch]' 'tests/races/*.[ch]' 'tests/symbolic/*.c' 'tests/symbolic/programs/*.[ch]' 'tests/model/*.c' 'tests/binary/*.c')

@@ -102,31 +102,28 @@ static bool is_wanted(const struct request *request, const json_t *finding)
 	return !request->ids || !*request->ids;
 }
 
-/* What is never flushed, or torn, is cured first: often nothing else is left then. */
+/* What is never flushed is cured first: often nothing else is left then; torn stores come next. */
+static unsigned turn_of(const json_t *finding)
+{
+	const char *kind = text(finding, "kind");
+
+	return strcmp(kind, "cross-failure-race") == 0 || strcmp(kind, "crash-symptom") == 0 ? 2
+	       : strcmp(kind, "torn-store") == 0                                             ? 1
+											     : 0;
+}
+
 static void fix_all(struct changes *changes, const struct request *request, const json_t *result)
 {
-	static const char *const last[] = { "cross-failure-race", "crash-symptom" };
 	const json_t *finding, *findings = json_object_get(result, "findings");
 	size_t i;
 
-	json_array_foreach(findings, i, finding)
-	{
-		bool later = false;
-
-		for (size_t k = 0; k < sizeof(last) / sizeof(*last); k++)
-			later |= strcmp(text(finding, "kind"), last[k]) == 0;
-		if (!later && is_wanted(request, finding))
-			fix_one(changes, finding);
-	}
-	json_array_foreach(findings, i, finding)
-	{
-		bool later = false;
-
-		for (size_t k = 0; k < sizeof(last) / sizeof(*last); k++)
-			later |= strcmp(text(finding, "kind"), last[k]) == 0;
-		if (later && is_wanted(request, finding) && (!changes->edits || *request->ids))
-			fix_one(changes, finding);
-	}
+	for (unsigned turn = 0; turn < 3; turn++)
+		json_array_foreach(findings, i, finding)
+		{
+			if (turn_of(finding) == turn && is_wanted(request, finding) &&
+			    (turn < 2 || !changes->edits || *request->ids))
+				fix_one(changes, finding);
+		}
 }
 
 /* ---- trying it ---- */

@@ -324,8 +324,8 @@ static const char *make_atomic(struct repair_file *file, unsigned line)
 	char left[TEXT], right[TEXT], *text;
 	const char *was = file->line[line - 1].was;
 
-	if (file->line[line - 1].is)
-		return NULL; /* somebody has done it */
+	if (file->line[line - 1].is || file->line[line - 1].behind)
+		return NULL; /* somebody has done it, or it is persisted before it is read */
 	if (!split_store(was, left, right, TEXT))
 		return "the store is more than an assignment: people have to do it";
 	if (asprintf(&text, "%.*s__atomic_store_n(%s, %s, __ATOMIC_RELEASE);",

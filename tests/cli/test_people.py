@@ -109,9 +109,25 @@ perdure_add_test(NAME bad COMMAND log quick PM pool RECOVER "$<TARGET_FILE:log> 
         self.assertRegex(result.stdout, r"good \.+ +Passed")
         self.assertRegex(result.stdout, r"bad \.+\*\*\*Failed")
 
+    def test_debian_package(self):
+        """As dpkg would unpack it: the programs work where they are put, and lintian has nothing to say."""
+        package = pathlib.Path(subprocess.run([ROOT / "scripts" / "make-deb", TOOLS.parent, self.directory], check=True,
+                                              capture_output=True, text=True).stdout.strip())
+        subprocess.run(["dpkg-deb", "-x", package, self.directory / "root"], check=True)
+        binaries = self.directory / "root" / "usr" / "bin"
+        (self.directory / "log.c").write_text(LOG.replace("READ;", READS["stdin"] + ";"))
+        subprocess.run([binaries / "perdure-cc", "-g", "log.c", "-o", "log"], cwd=self.directory, check=True)
+        result = subprocess.run([binaries / "perdure", "--quiet", "--pm", "pool", "--recover", "./log recover", "./log"],
+                                cwd=self.directory, input=b"add!", check=False)
+        self.assertEqual(result.returncode, 1)
+        self.assertTrue((self.directory / "root/usr/share/man/man1/perdure-c++.1.gz").exists())
+        if shutil.which("lintian"):
+            said = subprocess.run(["lintian", "--allow-root", package], capture_output=True, text=True, check=False)
+            self.assertEqual(said.stdout, "")
+
     def test_pkg_config(self):
         prefix = self.install()
-        result = subprocess.run(["pkg-config", "--cflags", "perdure"], env={"PKG_CONFIG_PATH": str(prefix / "lib/pkgconfig"), "PATH": "/usr/bin"},
+        result = subprocess.run(["pkg-config", "--cflags", "perdure"], env={"PKG_CONFIG_PATH": str(prefix / "share/pkgconfig"), "PATH": "/usr/bin"},
                                 capture_output=True, text=True, check=True)
         include = pathlib.Path(result.stdout.split("-I")[1].strip())
         self.assertTrue((include / "perdure" / "perdure.h").exists())
