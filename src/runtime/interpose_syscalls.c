@@ -35,23 +35,26 @@ static long call_kernel(long number, const long argument[6])
 	return result;
 }
 
+long kernel_futex(uint32_t *word, int operation, uint32_t value, const struct timespec *time)
+{
+	const long argument[6] = { (long)word, operation, value, (long)time };
+
+	return call_kernel(SYS_futex, argument);
+}
+
 PUBLIC long syscall(long number, ...)
 {
 	uintptr_t caller = (uintptr_t)__builtin_return_address(0);
 	long argument[6], a, b, c, d, e, result;
 	va_list list;
-	bool own;
 
 	va_start(list, number);
 	for (int i = 0; i < 6; i++)
 		argument[i] = va_arg(list, long);
 	va_end(list);
-	own = caller >= (uintptr_t)__ehdr_start && caller < (uintptr_t)__etext;
-	/* Processes of an exploration wait for each other, with all their threads. */
-	if (fibers_on && !(own && number == SYS_futex) &&
-	    fiber_system_call(number, argument, &result))
+	if (fibers_on && fiber_system_call(number, argument, &result))
 		return result;
-	if (!runtime_session || own)
+	if (!runtime_session || (caller >= (uintptr_t)__ehdr_start && caller < (uintptr_t)__etext))
 		return call_kernel(number, argument);
 	a = argument[0];
 	b = argument[1];

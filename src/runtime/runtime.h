@@ -247,6 +247,14 @@ HIDDEN size_t event_load_string(const char *text, size_t most, const struct fram
 /* Without any event. */
 HIDDEN size_t plain_length(const char *text);
 /* The bytes are already there: a system call or libc wrote them. */
+/*
+ * For processes of an exploration, which wait for each other with all their threads; syscall()
+ * would let another thread run.
+ */
+struct timespec;
+HIDDEN long kernel_futex(uint32_t *word, int operation, uint32_t value,
+			 const struct timespec *time);
+
 HIDDEN void event_stored(void *p, size_t size, const struct frame *frame);
 /* The same of bytes that may be symbolic: what the client of an exploration sends. */
 HIDDEN void event_received(void *p, size_t size, const struct frame *frame);

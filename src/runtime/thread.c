@@ -32,8 +32,13 @@ uint32_t thread_owner(void)
 /* Spinning for long: is the owner gone (killed in the middle of a hook)? */
 static bool owner_is_dead(uint32_t owner)
 {
-	sched_yield();
-	return owner && syscall(SYS_tkill, owner, 0) < 0 && errno == ESRCH;
+	int saved_errno = errno;
+	bool dead;
+
+	REAL(sched_yield)(); /* to other processes, not to another thread of this one */
+	dead = owner && syscall(SYS_tkill, owner, 0) < 0 && errno == ESRCH;
+	errno = saved_errno;
+	return dead;
 }
 
 static void end_of_thread(void *unused)

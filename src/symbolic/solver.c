@@ -4,6 +4,7 @@
  * for each path that may run at the same time.
  */
 #include <linux/futex.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -174,7 +175,7 @@ static struct explore_desk *take_desk(void)
 							__ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 				return &explore->desk[i];
 		}
-		syscall(SYS_sched_yield);
+		REAL(sched_yield)();
 	}
 }
 
@@ -265,7 +266,7 @@ static bool await(struct explore_desk *desk, uint32_t number)
 
 		if (answered == number)
 			return true;
-		syscall(SYS_futex, &desk->answered, FUTEX_WAIT, answered, &wait, NULL, 0);
+		kernel_futex(&desk->answered, FUTEX_WAIT, answered, &wait);
 	}
 	return false;
 }
@@ -309,7 +310,7 @@ static enum path_answer ask(const struct path_question *question, struct path_ch
 
 		desk->milliseconds = explore->settings.solver_ms;
 		__atomic_store_n(&desk->asked, number, __ATOMIC_RELEASE);
-		syscall(SYS_futex, &desk->asked, FUTEX_WAKE, 1, NULL, NULL, 0);
+		kernel_futex(&desk->asked, FUTEX_WAKE, 1, NULL);
 		if (await(desk, number)) {
 			answer = read_answer(desk, change);
 			keep_core(desk, question);

@@ -163,13 +163,13 @@ static void let_go(struct explore_state *state)
 	state->status = EXPLORE_RUNNING;
 	shared()->counts.waiting--;
 	__atomic_store_n(&state->go, 1, __ATOMIC_RELEASE);
-	syscall(SYS_futex, &state->go, FUTEX_WAKE, 1, NULL, NULL, 0);
+	kernel_futex(&state->go, FUTEX_WAKE, 1, NULL);
 }
 
 static void wait_for_turn(void)
 {
 	while (!__atomic_load_n(&self->go, __ATOMIC_ACQUIRE))
-		syscall(SYS_futex, &self->go, FUTEX_WAIT, 0, NULL, NULL, 0);
+		kernel_futex(&self->go, FUTEX_WAIT, 0, NULL);
 	self->go = 0;
 }
 
@@ -498,7 +498,7 @@ static void leave(void)
 	} else {
 		explore->counts.running--;
 		__atomic_add_fetch(&explore->turn, 1, __ATOMIC_RELEASE);
-		syscall(SYS_futex, &explore->turn, FUTEX_WAKE, 1, NULL, NULL, 0);
+		kernel_futex(&explore->turn, FUTEX_WAKE, 1, NULL);
 	}
 	free_state(self);
 	self = &none;
@@ -691,7 +691,7 @@ static void wait_for_ends(uint32_t turn)
 {
 	struct timespec most = { .tv_nsec = 10000000 };
 
-	syscall(SYS_futex, &shared()->turn, FUTEX_WAIT, turn, &most, NULL, 0);
+	kernel_futex(&shared()->turn, FUTEX_WAIT, turn, &most);
 }
 
 /* Lets as many go on as may run at once. True in a new path. */

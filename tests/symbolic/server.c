@@ -145,8 +145,7 @@ static void increment(struct connection *c, char *rest)
 	if (item) {
 		unsigned long sum = strtoul(item->value, NULL, 10) + strtoul(by, NULL, 10);
 
-		item->size = (uint32_t)snprintf(item->value, VALUE, "%lu",
-						sum); /* finds: missing-flush */
+		snprintf(item->value, VALUE, "%lu", sum); /* finds: missing-flush */
 		if (sum < 100 A(|| true))
 			persist(item, sizeof(*item));
 	}
