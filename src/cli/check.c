@@ -16,6 +16,7 @@
 #include "drive/image.h"
 #include "drive/listener.h"
 #include "drive/resume.h"
+#include "report/store_log.h"
 #include "session/sparse.h"
 
 enum { DEFAULT_TIMEOUT = 10 };
@@ -176,6 +177,11 @@ int crash_everywhere(struct options *options, bool exhaustive, struct given *giv
 				"overlap; which one is to decide?\n");
 		listener_finish(session, options->max_time);
 		return EXIT_BAD_USAGE;
+	}
+	if (options->store_log && store_log_write(options->store_log, session) < 0) {
+		fprintf(stderr, "perdure: cannot write %s: %s\n", options->store_log,
+			strerror(errno));
+		return EXIT_CANNOT_WORK;
 	}
 	warn_of_vacuous(&check);
 	warn_of_verifier(session, options);

@@ -48,8 +48,9 @@ static const struct page {
 	  "stops in the recovery where it goes wrong, --image writes persistent memory as the crash "
 	  "leaves it.",
 	  0 },
-	{ "report", "make an HTML report of a JSON result", "--html FILE RESULT.json",
-	  "One file for a browser, without network.", 0 },
+	{ "report", "make an HTML report of a JSON result, or judge a store log of pmemcheck",
+	  "--html FILE RESULT.json | --import-pmemcheck LOG [--html FILE] [--json FILE]",
+	  "An HTML report is one file for a browser, without network.", 0 },
 	{ "fix", "changes of the source that cure findings",
 	  "[--apply] [--verify BUILD] RESULT.json [ID...]",
 	  "Prints a diff, as far as a fix is certain. --apply changes the files; --verify also builds "
@@ -204,7 +205,7 @@ static void complete_bash(void)
 		else if (strcmp(pages[i].command, "fix") == 0)
 			printf(" --apply --verify");
 		else if (strcmp(pages[i].command, "report") == 0)
-			printf(" --html");
+			printf(" --html --import-pmemcheck --json");
 		else if (strcmp(pages[i].command, "explain") == 0)
 			for (int kind = 0; kind < KIND_COUNT; kind++)
 				printf(" %s", kind_info(kind)->name);

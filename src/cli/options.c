@@ -200,6 +200,12 @@ static const char *set_html(struct options *options, const char *value)
 	return NULL;
 }
 
+static const char *set_store_log(struct options *options, const char *value)
+{
+	options->store_log = value;
+	return NULL;
+}
+
 static const char *set_image(struct options *options, const char *value)
 {
 	options->image = value;
@@ -592,7 +598,7 @@ static const struct option {
 	  CRASH | THREADS | EXPLORE | OPTIONS_AGAIN_CRASH },
 	{ "--checker", "CMD", set_checker,
 	  "run this on the image that a crash leaves, instead of a recovery: status 0 says that it is "
-	  "consistent",
+	  "consistent; if it does not name the PM file, that comes last, as pmreorder does it",
 	  CRASH },
 	{ "--bad-exit", "LIST", set_bad_exit,
 	  "exit statuses that mean that a recovery failed: 1,3-5, or nonzero",
@@ -610,6 +616,8 @@ static const struct option {
 	  "synchronisation), random, pct (random priorities), all (for tiny programs), or what a "
 	  "report says",
 	  CRASH | EXPLORE },
+	{ "--store-log", "FILE", set_store_log,
+	  "write what the run did to PM as pmemcheck's store log, which pmreorder reads", CRASH },
 	{ "--only-crash", "N", set_only_crash, NULL, CRASH },
 	{ "--image", "FILE", set_image, NULL, CRASH },
 	{ "--image-latest", NULL, set_image_latest, NULL, CRASH },
@@ -777,7 +785,8 @@ static bool is_output(const char *name)
 		"--json",           "--sarif",      "--html",     "--junit",
 		"--trace",          "--quiet",      "--stats",    "--gen-suppressions",
 		"--baseline",       "--inputs",     "--coverage", "--resume",
-		"--error-exitcode", "--only-crash", "--image",    "--image-latest"
+		"--error-exitcode", "--only-crash", "--image",    "--image-latest",
+		"--store-log"
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)

@@ -79,7 +79,7 @@ struct options {
 	const char *coverage; /* … where to write which instructions were reached */
 	struct explore_settings explore;
 	const char *inputs; /* directory; null: the default, "none": none */
-	const char *html;
+	const char *html, *store_log;
 	char *kept[4 * OPTIONS_FILES +
 		   1]; /* words that say what is done, not where it is written */
 	unsigned kepts;

@@ -8,18 +8,55 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "report/html.h"
+#include "report/store_log.h"
 #include "session/kinds.h"
 
 static void print_report_help(void)
 {
-	printf("perdure report --html FILE RESULT.json\n\n"
+	printf("perdure report --html FILE RESULT.json\n"
+	       "perdure report --import-pmemcheck LOG [--html FILE] [--json FILE]\n\n"
 	       "Makes an HTML report of a result that was written with --json: one file, for a browser,\n"
-	       "without network. Sources are read from where they are now.\n");
+	       "without network. Sources are read from where they are now.\n\n"
+	       "With --import-pmemcheck, judges a store log of pmemcheck (--log-stores=yes) instead; without\n"
+	       "--html and --json, what it finds is printed. Exit status: 1 if that is something.\n");
+}
+
+static int import(const char *log, const char *html, const char *file)
+{
+	json_t *json = store_log_judge(log);
+	const json_t *finding;
+	size_t i;
+
+	if (!json) {
+		fprintf(stderr, "perdure: %s: %s\n", log,
+			errno == EINVAL ? "no store log of pmemcheck is in it (--log-stores=yes)"
+					: strerror(errno));
+		return EXIT_CANNOT_WORK;
+	}
+	if (file && json_dump_file(json, file, JSON_INDENT(2)) < 0) {
+		fprintf(stderr, "perdure: cannot write %s\n", file);
+		return EXIT_CANNOT_WORK;
+	}
+	json_array_foreach(json_object_get(json, "findings"), i, finding)
+	{
+		if (!html && !file)
+			printf("%s: %s, %lld bytes at %s\n",
+			       json_string_value(json_object_get(finding, "kind")),
+			       json_string_value(json_object_get(finding, "message")),
+			       json_integer_value(json_object_get(finding, "size")),
+			       json_string_value(json_object_get(finding, "address")));
+	}
+	if (html && html_write(html, json) < 0) {
+		fprintf(stderr, "perdure: cannot write %s: %s\n", html, strerror(errno));
+		return EXIT_CANNOT_WORK;
+	}
+	return json_array_size(json_object_get(json, "findings")) ? EXIT_FINDINGS
+								  : EXIT_NOTHING_FOUND;
 }
 
 int command_report(char **words)
 {
-	const char *html = NULL, *result = NULL;
+	const char *html = NULL, *result = NULL, *log = NULL, *file = NULL;
 	json_error_t error;
 	json_t *json;
 
@@ -32,12 +69,18 @@ int command_report(char **words)
 			html = *++words;
 		else if (strncmp(*words, "--html=", 7) == 0)
 			html = *words + 7;
+		else if (strcmp(*words, "--import-pmemcheck") == 0 && words[1])
+			log = *++words;
+		else if (strcmp(*words, "--json") == 0 && words[1])
+			file = *++words;
 		else if (!result && (**words != '-' || !(*words)[1]))
 			result = *words;
 		else
 			return fprintf(stderr, "perdure: report: what is %s?\n", *words),
 			       EXIT_BAD_USAGE;
 	}
+	if (log && !result)
+		return import(log, html, file);
 	if (!html || !result) {
 		fprintf(stderr, "perdure: perdure report --html FILE RESULT.json\n");
 		return EXIT_BAD_USAGE;

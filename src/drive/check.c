@@ -317,10 +317,33 @@ static bool explore(struct engine *engine)
 	return true;
 }
 
+/* As pmreorder calls its checkers: the file comes last, if the user has not named it. */
+static char **with_file(struct engine *engine, char **checker)
+{
+	const struct executions *all = &engine->session->executions;
+	const char *path = NULL, *name;
+	unsigned count = 0;
+	char **words;
+
+	for (uint32_t i = 0; i < all->files && !path; i++)
+		if (all->file[i].pm && all->file[i].path[0] == '/')
+			path = all->file[i].path;
+	name = path ? strrchr(path, '/') + 1 : NULL;
+	for (; checker[count]; count++)
+		if (name && strstr(checker[count], name))
+			return checker;
+	words = path ? calloc(count + 2, sizeof(*words)) : NULL;
+	if (!words)
+		return checker;
+	memcpy(words, checker, count * sizeof(*words));
+	words[count] = (char *)path;
+	return words;
+}
+
 static bool start_workers(struct engine *engine)
 {
 	struct check_settings *settings = &engine->check->settings;
-	char **command = settings->checker   ? settings->checker
+	char **command = settings->checker   ? with_file(engine, settings->checker)
 			 : settings->recover ? settings->recover
 					     : NULL;
 	struct zygote other[ENGINE_WORKERS];
