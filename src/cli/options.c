@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/options.h"
 
+#include "cli/options_crash.h"
 #include "cli/options_explore.h"
 
 #include <ctype.h>
@@ -28,7 +29,7 @@ static const char *add_name(const char *value, char (*names)[SESSION_PATH], uint
 	return NULL;
 }
 
-static const char *add_file(const char *value, const char **files, unsigned *count)
+const char *options_add_file(const char *value, const char **files, unsigned *count)
 {
 	if (*count == OPTIONS_FILES)
 		return "too many of them";
@@ -95,7 +96,7 @@ static const char *set_disable(struct options *options, const char *value)
 
 static const char *set_lib_model(struct options *options, const char *value)
 {
-	return add_file(value, options->lib_model, &options->lib_models);
+	return options_add_file(value, options->lib_model, &options->lib_models);
 }
 
 static const char *set_trust_lib(struct options *options, const char *value)
@@ -164,7 +165,7 @@ static const char *set_junit(struct options *options, const char *value)
 
 static const char *set_suppress(struct options *options, const char *value)
 {
-	return add_file(value, options->suppress, &options->suppressions);
+	return options_add_file(value, options->suppress, &options->suppressions);
 }
 
 static const char *set_gen_suppressions(struct options *options, const char *value)
@@ -185,43 +186,10 @@ static const char *set_json(struct options *options, const char *value)
 	return NULL;
 }
 
-static const char *parse_count(const char *value, long low, long high, uint32_t *count)
-{
-	long number = 0;
-	const char *error = options_parse_long(value, low, high, &number);
-
-	*count = number;
-	return error;
-}
-
 static const char *set_html(struct options *options, const char *value)
 {
 	options->html = value;
 	return NULL;
-}
-
-static const char *set_store_log(struct options *options, const char *value)
-{
-	options->store_log = value;
-	return NULL;
-}
-
-static const char *set_image(struct options *options, const char *value)
-{
-	options->image = value;
-	return NULL;
-}
-
-static const char *set_image_latest(struct options *options, const char *value)
-{
-	(void)value;
-	options->image_latest = true;
-	return NULL;
-}
-
-static const char *set_only_crash(struct options *options, const char *value)
-{
-	return parse_count(value, 1, 1000000000, &options->only_crash);
 }
 
 static const char *set_trace(struct options *options, const char *value)
@@ -295,159 +263,9 @@ static const char *set_help(struct options *options, const char *value)
 
 /* ---- of check ---- */
 
-static const char *set_command(char ***command, const char *value)
-{
-	*command = options_split(value);
-	if (!*command)
-		return "a quote is not closed";
-	return **command ? NULL : "is empty";
-}
-
-static const char *set_recover(struct options *options, const char *value)
-{
-	options->recover_text = value;
-	return set_command(&options->recover, value);
-}
-
-static const char *set_checker(struct options *options, const char *value)
-{
-	return set_command(&options->checker, value);
-}
-
-static const char *set_drive(struct options *options, const char *value)
-{
-	options->drive = value;
-	return NULL;
-}
-
-static const char *set_drive_recover(struct options *options, const char *value)
-{
-	options->drive_recover = value;
-	return NULL;
-}
-
-/* "1,3-5", or "nonzero". */
-static const char *set_bad_exit(struct options *options, const char *value)
-{
-	if (strcmp(value, "nonzero") == 0) {
-		memset(options->bad_exit + 1, 1, 255);
-		return NULL;
-	}
-	while (*value) {
-		char *end;
-		long low = strtol(value, &end, 10), high = low;
-
-		if (end == value)
-			return "must be a list of numbers, like 1,3-5, or nonzero";
-		if (*end == '-')
-			high = strtol(end + 1, &end, 10);
-		if (low < 0 || high > 255 || low > high || (*end && *end != ','))
-			return "must be a list of numbers from 0 to 255, like 1,3-5, or nonzero";
-		memset(options->bad_exit + low, 1, high - low + 1);
-		value = end + (*end == ',');
-	}
-	return NULL;
-}
-
 static const char *set_jobs(struct options *options, const char *value)
 {
 	return options_parse_long(value, 1, 64, &options->jobs);
-}
-
-static const char *set_max_crash_points(struct options *options, const char *value)
-{
-	return options_parse_long(value, 1, 1000000000, &options->max_crash_points);
-}
-
-static const char *set_schedule(struct options *options, const char *value)
-{
-	return schedules_parse(&options->schedules, value)
-		       ? NULL
-		       : "must be det, random, pct, all, or script:… from a report";
-}
-
-static const char *set_schedules(struct options *options, const char *value)
-{
-	return parse_count(value, 1, 1000000000, &options->schedules.count);
-}
-
-static const char *set_seed(struct options *options, const char *value)
-{
-	long seed;
-	const char *error = options_parse_long(value, 0, LONG_MAX, &seed);
-
-	options->schedules.seed = seed;
-	return error;
-}
-
-static const char *set_preemptions(struct options *options, const char *value)
-{
-	return parse_count(value, 0, 1000, &options->schedules.preemptions);
-}
-
-static const char *set_random(struct options *options, const char *value)
-{
-	return options_parse_long(value, 1, 1000000000, &options->random);
-}
-
-static const char *set_crashes(struct options *options, const char *value)
-{
-	return options_parse_long(value, 1, CHECK_CRASHES, &options->crashes);
-}
-
-static const char *set_stop_on_first(struct options *options, const char *value)
-{
-	(void)value;
-	options->stop_on_first = true;
-	return NULL;
-}
-
-static const char *set_verifier(struct options *options, const char *value)
-{
-	if (strlen(value) >= SESSION_PATH)
-		return "is too long for the name of a function";
-	return add_file(value, options->verifier, &options->verifiers);
-}
-
-static const char *set_chunk_order(struct options *options, const char *value)
-{
-	options->any_chunk_order = strcmp(value, "any") == 0;
-	return options->any_chunk_order || strcmp(value, "ascending") == 0
-		       ? NULL
-		       : "must be ascending or any";
-}
-
-static const char *set_resume(struct options *options, const char *value)
-{
-	options->resume = value;
-	return NULL;
-}
-
-static const char *set_strict(struct options *options, const char *value)
-{
-	(void)value;
-	options->strict = true;
-	return NULL;
-}
-
-static const char *set_volatile(struct options *options, const char *value)
-{
-	options->plain_volatile = strcmp(value, "plain") == 0;
-	return options->plain_volatile || strcmp(value, "atomic") == 0 ? NULL
-								       : "must be atomic or plain";
-}
-
-static const char *set_prefix(struct options *options, const char *value)
-{
-	options->no_prefix = strcmp(value, "off") == 0;
-	return options->no_prefix || strcmp(value, "on") == 0 ? NULL : "must be on or off";
-}
-
-static const char *set_keep(struct options *options, const char *value)
-{
-	(void)value;
-	options->keep = true;
-	return NULL;
 }
 
 static const char *set_detector(struct options *options, const char *value)
@@ -510,12 +328,12 @@ static const char *set_flush_on_read(struct options *options, const char *value)
 
 static const char *set_acquire(struct options *options, const char *value)
 {
-	return add_file(value, options->acquire, &options->acquires);
+	return options_add_file(value, options->acquire, &options->acquires);
 }
 
 static const char *set_release(struct options *options, const char *value)
 {
-	return add_file(value, options->release, &options->releases);
+	return options_add_file(value, options->release, &options->releases);
 }
 
 static const char *set_dump_regions(struct options *options, const char *value)
@@ -529,13 +347,6 @@ static const char *set_check_recovery(struct options *options, const char *value
 {
 	(void)value;
 	options->check_recovery = true;
-	return NULL;
-}
-
-static const char *set_no_memo(struct options *options, const char *value)
-{
-	(void)value;
-	options->no_memo = true;
 	return NULL;
 }
 
@@ -593,70 +404,71 @@ static const struct option {
 	{ "--html", "FILE", set_html, "the same as one HTML file, for a browser", ALL },
 	{ "--junit", "FILE", set_junit, "the same as JUnit XML, one test case a cause", ALL },
 	{ "--trace", "FILE", set_trace, "write every event on PM, as text", ALL },
-	{ "--recover", "CMD", set_recover,
+	{ "--recover", "CMD", crash_set_recover,
 	  "what to run after a crash; otherwise the program, with the same arguments",
 	  CRASH | THREADS | EXPLORE | OPTIONS_AGAIN_CRASH },
-	{ "--checker", "CMD", set_checker,
+	{ "--checker", "CMD", crash_set_checker,
 	  "run this on the image that a crash leaves, instead of a recovery: status 0 says that it is "
 	  "consistent; if it does not name the PM file, that comes last, as pmreorder does it",
 	  CRASH },
-	{ "--bad-exit", "LIST", set_bad_exit,
+	{ "--bad-exit", "LIST", crash_set_bad_exit,
 	  "exit statuses that mean that a recovery failed: 1,3-5, or nonzero",
 	  CRASH | EXPLORE | OPTIONS_AGAIN_CRASH },
-	{ "--drive", "CMD", set_drive,
+	{ "--drive", "CMD", crash_set_drive,
 	  "a shell command to run when the program listens on a socket; then the program is ended",
 	  CRASH | THREADS | OPTIONS_RUN },
-	{ "--drive-recover", "CMD", set_drive_recover, "the same for recoveries", CRASH },
+	{ "--drive-recover", "CMD", crash_set_drive_recover, "the same for recoveries", CRASH },
 	{ "--jobs", "N", set_jobs, "recoveries, or paths, at a time (default: one for each core)",
 	  CRASH | EXPLORE },
-	{ "--max-crash-points", "N", set_max_crash_points,
+	{ "--max-crash-points", "N", crash_set_max_crash_points,
 	  "examine only N crash points, evenly spread", CRASH | EXPLORE },
-	{ "--schedule", "HOW", set_schedule,
+	{ "--schedule", "HOW", crash_set_schedule,
 	  "who runs when, of several threads: det (default: they take turns at every "
 	  "synchronisation), random, pct (random priorities), all (for tiny programs), or what a "
 	  "report says",
 	  CRASH | EXPLORE },
-	{ "--store-log", "FILE", set_store_log,
+	{ "--store-log", "FILE", crash_set_store_log,
 	  "write what the run did to PM as pmemcheck's store log, which pmreorder reads", CRASH },
-	{ "--only-crash", "N", set_only_crash, NULL, CRASH },
-	{ "--image", "FILE", set_image, NULL, CRASH },
-	{ "--image-latest", NULL, set_image_latest, NULL, CRASH },
-	{ "--schedules", "K", set_schedules, "so many schedules (default: 1; all: all of them)",
-	  CRASH },
-	{ "--seed", "N", set_seed,
+	{ "--only-crash", "N", crash_set_only_crash, NULL, CRASH },
+	{ "--image", "FILE", crash_set_image, NULL, CRASH },
+	{ "--image-latest", NULL, crash_set_image_latest, NULL, CRASH },
+	{ "--schedules", "K", crash_set_schedules,
+	  "so many schedules (default: 1; all: all of them)", CRASH },
+	{ "--seed", "N", crash_set_seed,
 	  "of the first random schedule, of delays, or of --search random (default: 0)",
 	  CRASH | THREADS | EXPLORE },
-	{ "--preemptions", "N", set_preemptions,
+	{ "--preemptions", "N", crash_set_preemptions,
 	  "--schedule all: a thread that could go on is interrupted at most so often (default: 2)",
 	  CRASH | EXPLORE },
-	{ "--strict-commit", NULL, set_strict,
+	{ "--strict-commit", NULL, crash_set_strict,
 	  "report also reads of atomic stores that may be missing",
 	  CRASH | EXPLORE | OPTIONS_AGAIN_CRASH },
-	{ "--volatile", "HOW", set_volatile,
+	{ "--volatile", "HOW", crash_set_volatile,
 	  "volatile stores are atomic (default) or plain: whether a recovery may read them",
 	  CRASH | EXPLORE | OPTIONS_AGAIN_CRASH },
-	{ "--verifier", "FUNC", set_verifier,
+	{ "--verifier", "FUNC", crash_set_verifier,
 	  "a function that validates data before a recovery uses it, such as by a checksum; may be "
 	  "repeated",
 	  CRASH | EXPLORE | OPTIONS_AGAIN_CRASH },
-	{ "--prefix", "HOW", set_prefix,
+	{ "--prefix", "HOW", crash_set_prefix,
 	  "torn stores are looked for in all runs that look the same to a recovery (on, default), or "
 	  "only in the one that was (off)",
 	  CRASH },
-	{ "--keep", NULL, set_keep, "leave PM files as the run before the crash left them", CRASH },
-	{ "--random", "N", set_random,
+	{ "--keep", NULL, crash_set_keep, "leave PM files as the run before the crash left them",
+	  CRASH },
+	{ "--random", "N", crash_set_random,
 	  "only N recoveries, whose values are chosen by chance (--seed), at crash points evenly",
 	  OPTIONS_MODEL },
-	{ "--crashes", "N", set_crashes,
+	{ "--crashes", "N", crash_set_crashes,
 	  "recoveries crash as well: up to N crashes, one after the other (default: 1)",
 	  OPTIONS_MODEL },
-	{ "--stop-on-first", NULL, set_stop_on_first, "end with the first recovery that fails",
-	  OPTIONS_MODEL },
-	{ "--chunk-order", "HOW", set_chunk_order,
+	{ "--stop-on-first", NULL, crash_set_stop_on_first,
+	  "end with the first recovery that fails", OPTIONS_MODEL },
+	{ "--chunk-order", "HOW", crash_set_chunk_order,
 	  "stores of more than 8 bytes become persistent in pieces: ascending (default), or any: "
 	  "descending, too",
 	  OPTIONS_MODEL },
-	{ "--resume", "DIR", set_resume,
+	{ "--resume", "DIR", crash_set_resume,
 	  "keep in DIR what is done, and go on from there: after an interruption, nothing is done twice",
 	  OPTIONS_MODEL },
 	{ "--detector", "HOW", set_detector,
@@ -725,7 +537,7 @@ static const struct option {
 	  "where inputs are kept, one a finding (default: perdure-inputs); none: nowhere",
 	  EXPLORE },
 	{ "--show-output", NULL, explore_set_shows, "show what paths print", EXPLORE },
-	{ "--no-memo", NULL, set_no_memo,
+	{ "--no-memo", NULL, crash_set_no_memo,
 	  "run every recovery, also those that are known to do the same as an earlier one", CRASH },
 	{ "--timeout", "S", set_timeout,
 	  "end the program, or a recovery, after S seconds of CPU time (recoveries: 10)", ALL },

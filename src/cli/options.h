@@ -92,6 +92,9 @@ struct option_info {
 	const char *name, *value, *help; /* value: null if it has none */
 };
 
+/* One more of a list that may have OPTIONS_FILES; what is wrong, or null. */
+const char *options_add_file(const char *value, const char **files, unsigned *count);
+
 /* Calls the function with each option of the commands. */
 void options_each(unsigned commands, void (*each)(const struct option_info *option, void *context),
 		  void *context);

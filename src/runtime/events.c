@@ -143,8 +143,8 @@ static void write_lines(char *to, size_t n, const struct content *content, uint3
 
 	to = place_in_window(to);
 	if (runtime_explores) {
-		states_reached(frame->return_address);
-		states_touched(to, frame->return_address);
+		reached_place(frame->return_address);
+		reached_memory(to, frame->return_address);
 	}
 	if (runtime_races) {
 		races_told(RACES_STORES, to, n, flags, frame);
@@ -289,7 +289,7 @@ void event_persist(const void *p, size_t size, const struct frame *frame)
 
 	p = place_in_window(p);
 	if (runtime_explores)
-		states_touched(p, frame->return_address);
+		reached_memory(p, frame->return_address);
 	if (runtime_races) {
 		races_persist(p, size);
 		return;

@@ -162,8 +162,8 @@ void hook_store(void *p, uint64_t value, uint64_t descriptor, const char *place,
 	bool followed;
 
 	if (runtime_explores) {
-		states_reached(frame->return_address);
-		states_touched(p, frame->return_address);
+		reached_place(frame->return_address);
+		reached_memory(p, frame->return_address);
 	}
 	if (runtime_races) {
 		races_told(RACES_STORES, p, size, descriptor, frame);
@@ -254,8 +254,8 @@ void hook_write_begin(void *p, uint64_t size, uint32_t descriptor, const struct 
 	struct open_write *write;
 
 	if (runtime_explores) {
-		states_reached(frame->return_address);
-		states_touched(p, frame->return_address);
+		reached_place(frame->return_address);
+		reached_memory(p, frame->return_address);
 	}
 	if (runtime_races) {
 		if (descriptor & PERDURE_RMW)
@@ -430,8 +430,8 @@ void hook_flush(const void *p, uint64_t descriptor, const struct frame *frame)
 	struct session_thread *thread;
 
 	if (runtime_explores) {
-		states_reached(frame->return_address);
-		states_touched(p, frame->return_address);
+		reached_place(frame->return_address);
+		reached_memory(p, frame->return_address);
 	}
 	if (runtime_races) {
 		races_flush(p, 1, kind, frame->return_address);
@@ -486,8 +486,8 @@ void hook_fence(uint64_t descriptor, const struct frame *frame)
 	bool idle;
 
 	if (runtime_explores) {
-		states_reached(frame->return_address);
-		states_touched(NULL, frame->return_address);
+		reached_place(frame->return_address);
+		reached_memory(NULL, frame->return_address);
 	}
 	if (runtime_races) {
 		if (kind <= PERDURE_RMW_FENCE && kind != PERDURE_LFENCE)

@@ -165,6 +165,13 @@ static inline uint64_t explore_edge(uint64_t site, unsigned way)
 	return site * 2 + way;
 }
 
+static inline uint64_t explore_mix(uint64_t a)
+{
+	a ^= a >> 31;
+	a *= 0xbf58476d1ce4e5b9ull;
+	return a ^ a >> 29;
+}
+
 /* Where it is counted how often it was taken. */
 static inline uint32_t explore_edge_at(uint64_t edge)
 {

@@ -73,13 +73,6 @@ static uint32_t weight_behind(uint64_t edge)
 	return 0;
 }
 
-static uint64_t mix(uint64_t a)
-{
-	a ^= a >> 31;
-	a *= 0xbf58476d1ce4e5b9ull;
-	return a ^ a >> 29;
-}
-
 /* The greatest goes on first. */
 static uint64_t rank(const struct explore_state *state)
 {
@@ -92,7 +85,7 @@ static uint64_t rank(const struct explore_state *state)
 	case EXPLORE_BFS:
 		return ~(uint64_t)0 - state->born;
 	case EXPLORE_RANDOM:
-		return mix(settings->seed ^ mix(state->born)) | 1;
+		return explore_mix(settings->seed ^ explore_mix(state->born)) | 1;
 	case EXPLORE_COVERAGE:
 		return (uint64_t)seldom << 32 | (uint32_t)~state->depth;
 	default: /* what was seen often is worth less: loops would never be left */
@@ -320,53 +313,6 @@ static void keep_state(uint64_t site, unsigned way, const struct path_change *ch
 	unlock(locked);
 }
 
-/* ---- what was executed ---- */
-
-static uint64_t history; /* a hash of what this path has done to PM */
-
-void states_touched(const void *p, uintptr_t pc)
-{
-	history = mix(history * 31 + (uintptr_t)p) + mix(pc);
-}
-
-/* True if no other path has done the same; half of the table stays free. */
-static bool is_new_history(void)
-{
-	struct explore *explore = shared();
-	uint64_t hash = history | 1, at = hash >> 1;
-	bool locked = lock(), is_new = false;
-
-	while (explore->history[at % EXPLORE_HISTORIES] &&
-	       explore->history[at % EXPLORE_HISTORIES] != hash)
-		at++;
-	if (!explore->history[at % EXPLORE_HISTORIES] &&
-	    explore->histories < EXPLORE_HISTORIES / 2) {
-		explore->history[at % EXPLORE_HISTORIES] = hash;
-		explore->histories++;
-		is_new = true;
-	}
-	unlock(locked);
-	return is_new;
-}
-
-void states_reached(uintptr_t pc)
-{
-	uint64_t *place = shared()->place;
-	uint64_t at = pc * 0x9e3779b97f4a7c15ull >> 48;
-
-	for (unsigned tries = 0; tries < 64; tries++, at++) {
-		uint64_t *slot = &place[at % EXPLORE_PLACES];
-
-		if (*slot == pc)
-			return;
-		if (!*slot) {
-			*slot = pc;
-			shared()->places++;
-			return;
-		}
-	}
-}
-
 /* ---- forking ---- */
 
 static bool can_be_shared(const struct open_files *files)
@@ -523,7 +469,7 @@ void states_end(void)
 		telling_end(self->kept + 1, true);
 		return;
 	}
-	crashes = explore->settings.every || (explore->settings.crash && is_new_history());
+	crashes = explore->settings.every || (explore->settings.crash && reached_something_new());
 	if (own_input || runtime_session->stream.on || crashes)
 		keep_own();
 	if (crashes && own_input)

@@ -12,6 +12,7 @@
  *   network.h     a client for servers
  *   telling.c     what a path has done, for plug-ins
  *   descriptors.c what it has open, when it forks
+ *   reached.c     what a path has done to PM
  *   states.c      forking at branches, and which state goes on
  */
 #ifndef SYMBOLIC_SYMBOLIC_H
@@ -106,6 +107,15 @@ HIDDEN void telling_note(const struct perdure_event *event);
 /* The path is over; its input was kept as this, index + 1. */
 HIDDEN void telling_end(uint32_t input, bool confirms);
 
+/* ---- reached.c ---- */
+
+/* The instruction before this address has changed PM, or persisted it. */
+HIDDEN void reached_place(uintptr_t pc);
+/* … and what it was about: paths that do the same are one for crash injection. */
+HIDDEN void reached_memory(const void *p, uintptr_t pc);
+/* At its end: has no path before this one done the same? */
+HIDDEN bool reached_something_new(void);
+
 /* ---- states.c ---- */
 
 /* In the first process: becomes the root, and returns in each path, with its arguments. */
@@ -117,10 +127,6 @@ HIDDEN bool states_is_replayed(void);
 HIDDEN void states_took(uint64_t site, unsigned way);
 /* The path ends here, before its time, and does not count. */
 HIDDEN void states_silence(void) __attribute__((noreturn));
-/* The instruction before this address has changed PM, or persisted it. */
-HIDDEN void states_reached(uintptr_t pc);
-/* … and what it was about: paths that do the same are one for crash injection. */
-HIDDEN void states_touched(const void *p, uintptr_t pc);
 HIDDEN void states_end(void);
 /* Keeps what this path would be given with another model; index + 1, or 0. */
 HIDDEN uint32_t states_keep_witness(const struct path_change *change);
