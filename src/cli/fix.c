@@ -102,28 +102,44 @@ static bool is_wanted(const struct request *request, const json_t *finding)
 	return !request->ids || !*request->ids;
 }
 
-/* What is never flushed is cured first: often nothing else is left then; torn stores come next. */
+/* What is never flushed or fenced is cured first: often nothing else is left then. */
 static unsigned turn_of(const json_t *finding)
 {
 	const char *kind = text(finding, "kind");
+	const char *what = text(json_object_get(json_object_get(finding, "fix"), "edit"), "what");
 
-	return strcmp(kind, "cross-failure-race") == 0 || strcmp(kind, "crash-symptom") == 0 ? 2
-	       : strcmp(kind, "torn-store") == 0                                             ? 1
-											     : 0;
+	if (strcmp(kind, "store-outside-tx") == 0)
+		return 0; /* the commit writes it back */
+	if (strcmp(kind, "torn-store") == 0)
+		return 2;
+	return (strcmp(kind, "cross-failure-race") == 0 || strcmp(kind, "crash-symptom") == 0) &&
+			       !(what && strcmp(what, "fence") == 0)
+		       ? 3
+		       : 1;
 }
 
 static void fix_all(struct changes *changes, const struct request *request, const json_t *result)
 {
 	const json_t *finding, *findings = json_object_get(result, "findings");
+	bool named = request->ids && *request->ids;
 	size_t i;
 
-	for (unsigned turn = 0; turn < 3; turn++)
+	for (unsigned turn = 0; turn < 4 && (named || turn < 2 || !changes->edits); turn++)
 		json_array_foreach(findings, i, finding)
 		{
-			if (turn_of(finding) == turn && is_wanted(request, finding) &&
-			    (turn < 2 || !changes->edits || *request->ids))
+			if (turn_of(finding) == turn && is_wanted(request, finding))
 				fix_one(changes, finding);
 		}
+}
+
+static bool print_changes(const struct changes *changes)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < changes->files; i++)
+		any |= repair_diff(changes->file[i].file, stdout);
+	fflush(stdout);
+	return any;
 }
 
 /* ---- trying it ---- */
@@ -208,6 +224,8 @@ static unsigned count_new(const json_t *before, const json_t *after)
 	return count;
 }
 
+static int verify_rest(const struct request *request, json_t *result);
+
 static int verify(const struct changes *changes, const struct request *request,
 		  const json_t *result)
 {
@@ -243,7 +261,19 @@ static int verify(const struct changes *changes, const struct request *request,
 	}
 	fprintf(stderr, "perdure: %zu findings before, %u after, none of them new\n",
 		json_array_size(before), left);
-	return left ? EXIT_FINDINGS : EXIT_NOTHING_FOUND;
+	return left ? verify_rest(request, again) : EXIT_NOTHING_FOUND;
+}
+
+/* What is left may have a fix, too. */
+static int verify_rest(const struct request *request, json_t *result)
+{
+	struct request all = { .build = request->build };
+	struct changes changes = { 0 };
+
+	if (request->ids && *request->ids)
+		return EXIT_FINDINGS;
+	fix_all(&changes, &all, result);
+	return print_changes(&changes) ? verify(&changes, &all, result) : EXIT_FINDINGS;
 }
 
 /* ---- the command ---- */
@@ -286,8 +316,6 @@ int command_fix(char **words)
 	const char *directory;
 	json_error_t error;
 	json_t *result;
-	bool any = false;
-
 	if (*words && strcmp(*words, "--help") == 0) {
 		print_fix_help();
 		return EXIT_NOTHING_FOUND;
@@ -309,10 +337,7 @@ int command_fix(char **words)
 		return EXIT_CANNOT_WORK;
 	}
 	fix_all(&changes, &request, result);
-	for (unsigned i = 0; i < changes.files; i++)
-		any |= repair_diff(changes.file[i].file, stdout);
-	fflush(stdout);
-	if (!any) {
+	if (!print_changes(&changes)) {
 		fprintf(stderr, "perdure: no fix is certain\n");
 		return json_array_size(json_object_get(result, "findings")) ? EXIT_FINDINGS
 									    : EXIT_NOTHING_FOUND;

@@ -176,6 +176,7 @@ static void explain_loss(struct finding *f, unsigned site, enum history_reason w
 				   what, flush->file, flush->line);
 		f->fix = format("fence after %s:%u, before anything makes recovery read it",
 				flush->file, flush->line);
+		edit(f, "fence", flush);
 	} else if (why == HISTORY_FLUSHED_LATER && flush && flush->file) {
 		f->detail = format("%s, and persistent too late (written back at %s:%u)", what,
 				   flush->file, flush->line);

@@ -357,6 +357,8 @@ const char *repair_edit(struct repair_file *file, const char *what, unsigned lin
 			 address_of(lvalue), lvalue);
 		return insert_before(file, line, text);
 	}
+	if (file->line[line - 1].before)
+		return NULL; /* it is logged, and the commit writes it back */
 	if (!persist_text(file, lvalue, size, text, sizeof(text)))
 		return "it is larger than a cache line, and the file has no function that persists "
 		       "so much";

@@ -2,11 +2,14 @@
 """perdure fix: diffs in the style of the file, applied, and tried."""
 
 import json
+import pathlib
+import shutil
 import subprocess
 import unittest
 
 from support import TOOLS, TestCase
 
+EXAMPLES = pathlib.Path(__file__).resolve().parent.parent.parent / "examples"
 HEAD = r"""
 #include <emmintrin.h>
 #include <fcntl.h>
@@ -115,6 +118,25 @@ int main(void)
         self.assertIn("torn-store", {f["kind"] for f in found})
         diff = self.run_tool("fix", "result.json").stdout
         self.assertIn("__atomic_store_n(&d->other, 1, __ATOMIC_RELEASE);", diff)
+
+    def test_examples(self):
+        """Nothing that has a certain fix is left of what the examples show."""
+        for name, engine, flags, pm in (("ledger", "check", "-mclwb", "pool.pm"), ("list", "run", "-mclflushopt", "pool.pm"),
+                                        ("accounts", "run", "-lpmemobj", "pool.pool")):
+            with self.subTest(example=name):
+                shutil.copy(EXAMPLES / (name + ".c"), self.directory)
+                build = "rm -f %s; %s -O2 %s.c -o program %s" % (pm, TOOLS / "perdure-cc", name, flags)
+                subprocess.run(build, shell=True, cwd=self.directory, check=True)
+                words = [TOOLS / "perdure", engine, "--quiet", "--pm", "*.pm", "--json", "result.json", "./program", pm]
+                subprocess.run(words, cwd=self.directory, check=False, capture_output=True)
+                before = json.loads((self.directory / "result.json").read_text())["findings"]
+                self.assertTrue(any(f["fix"] and f["fix"]["edit"] for f in before))
+                subprocess.run([TOOLS / "perdure", "fix", "--verify", build, "result.json"], cwd=self.directory, check=False,
+                               capture_output=True)
+                subprocess.run("rm -f %s" % pm, shell=True, cwd=self.directory, check=True)
+                subprocess.run(words, cwd=self.directory, check=False, capture_output=True)
+                after = json.loads((self.directory / "result.json").read_text())["findings"]
+                self.assertEqual([f["message"] for f in after if f["severity"] == "correctness"], [])
 
     def test_what_cures_nothing_is_taken_back(self):
         self.analyse(self.program("    d->value = 1;"))
