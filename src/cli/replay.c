@@ -299,6 +299,12 @@ static int replay_result(const struct request *request)
 		fprintf(stderr, "perdure: %s: %s\n", directory, strerror(errno));
 		return EXIT_CANNOT_WORK;
 	}
+	if (json_is_array(json_object_get(finding, "input"))) {
+		fprintf(stderr,
+			"perdure: this finding has an input of its own: perdure replay [--inputs DIR] %s\n",
+			request->id);
+		return EXIT_BAD_USAGE;
+	}
 	if (request->gdb)
 		return debug_run(replay.json, finding);
 	give_stdin(replay.json);

@@ -56,8 +56,13 @@ static bool is_about(const struct scene *scene, const struct history_event *even
 	return false;
 }
 
-/* A fence matters to those who have flushed one of the lines before it. */
-static bool matters(const struct scene *scene, uint32_t number, uint64_t *flushed)
+/* Threads, one bit each, that have flushed one of the lines, or logged some of it. */
+struct pending {
+	uint64_t flushed, logged;
+};
+
+/* A fence matters to those who have flushed one of the lines before it, and so on. */
+static bool matters(const struct scene *scene, uint32_t number, struct pending *pending)
 {
 	const struct history_event *event = &scene->history->event[number];
 	uint64_t thread = 1ull << event->thread % 64;
@@ -70,12 +75,22 @@ static bool matters(const struct scene *scene, uint32_t number, uint64_t *flushe
 	case HISTORY_FLUSH:
 		if (!is_about(scene, event))
 			return false;
-		*flushed |= thread;
+		pending->flushed |= thread;
 		return true;
 	case HISTORY_FENCE:
-		if (!(*flushed & thread))
+		if (!(pending->flushed & thread))
 			return false;
-		*flushed &= ~thread;
+		pending->flushed &= ~thread;
+		return true;
+	case HISTORY_PROTECT:
+		if (!is_about(scene, event))
+			return false;
+		pending->logged |= thread;
+		return true;
+	case HISTORY_RELEASE:
+		if (!(pending->logged & thread))
+			return false;
+		pending->logged &= ~thread;
 		return true;
 	default:
 		return false;
@@ -98,9 +113,13 @@ static uint32_t settled(const struct scene *scene, uint32_t number)
 static json_t *event_json(const struct scene *scene, uint32_t number, const struct result *result)
 {
 	static const char *const names[] = {
-		[HISTORY_STORE] = "store",     [HISTORY_FLUSH] = "flush",
-		[HISTORY_ORDERED] = "clflush", [HISTORY_FENCE] = "fence",
+		[HISTORY_STORE] = "store",
+		[HISTORY_FLUSH] = "flush",
+		[HISTORY_ORDERED] = "clflush",
+		[HISTORY_FENCE] = "fence",
 		[HISTORY_PERSIST] = "persist",
+		[HISTORY_PROTECT] = "logged",
+		[HISTORY_RELEASE] = "transaction ends",
 	};
 	const struct history_event *event = &scene->history->event[number];
 	uint32_t until = event->kind == HISTORY_STORE ? settled(scene, number) : HISTORY_NEVER;
@@ -112,14 +131,15 @@ static json_t *event_json(const struct scene *scene, uint32_t number, const stru
 		symbols_resolve(result->session, event->stack, &site);
 	frame = site_shown(&site);
 	snprintf(line, sizeof(line), "%#lx", event->address & ~(uint64_t)(HISTORY_LINE_SIZE - 1));
-	return json_pack("{s:i, s:s, s:i, s:o, s:o, s:b, s:{s:o, s:i, s:o}}", "number", (int)number,
-			 "kind", names[event->kind], "thread", (int)event->thread, "line",
-			 event->kind == HISTORY_FENCE ? json_null() : json_string(line), "settled",
-			 until == HISTORY_NEVER ? json_null() : json_integer(until), "certain",
-			 until != HISTORY_NEVER && until < scene->crash, "site", "file",
-			 json_text(frame ? frame->file : NULL), "line",
-			 frame ? (int)frame->line : 0, "function",
-			 json_text(frame ? frame->function : NULL));
+	return json_pack(
+		"{s:i, s:s, s:i, s:o, s:o, s:b, s:{s:o, s:i, s:o}}", "number", (int)number, "kind",
+		names[event->kind], "thread", (int)event->thread, "line",
+		event->kind == HISTORY_FENCE || event->kind == HISTORY_RELEASE ? json_null()
+									       : json_string(line),
+		"settled", until == HISTORY_NEVER ? json_null() : json_integer(until), "certain",
+		until != HISTORY_NEVER && until < scene->crash, "site", "file",
+		json_text(frame ? frame->file : NULL), "line", frame ? (int)frame->line : 0,
+		"function", json_text(frame ? frame->function : NULL));
 }
 
 static unsigned versions_of(const struct scene *scene)
@@ -141,7 +161,7 @@ json_t *timeline_json(const struct finding *f, const struct result *result)
 		result->check && result->session ? &result->session->executions.history : NULL;
 	struct scene scene = { .history = history };
 	uint32_t shown[EVENTS + AFTER], count = 0, later = 0;
-	uint64_t flushed = 0;
+	struct pending pending = { 0 };
 	json_t *events, *lines;
 
 	if (!history || !history->events || result->check->counts.schedules > 1)
@@ -150,7 +170,7 @@ json_t *timeline_json(const struct finding *f, const struct result *result)
 		f->witness && f->witness->crash_number ? f->witness->crash_event : history->events;
 	find_lines(&scene, f);
 	for (uint32_t i = 0; scene.lines && i < history->events && later < AFTER; i++) {
-		if (!matters(&scene, i, &flushed))
+		if (!matters(&scene, i, &pending))
 			continue;
 		later += i >= scene.crash;
 		if (count == EVENTS + AFTER) {

@@ -6,6 +6,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import time
 import unittest
 
 import jsonschema
@@ -124,6 +125,17 @@ perdure_add_test(NAME bad COMMAND log quick PM pool RECOVER "$<TARGET_FILE:log> 
         if shutil.which("lintian"):
             said = subprocess.run(["lintian", "--allow-root", package], capture_output=True, text=True, check=False)
             self.assertEqual(said.stdout, "")
+
+    def test_newcomer(self):
+        """An installed tree, an empty environment, and the demonstration: findings are on the screen within minutes."""
+        prefix = self.install()
+        started = time.monotonic()
+        result = subprocess.run([ROOT / "examples" / "demo", prefix / "bin"], cwd=self.directory, capture_output=True, text=True,
+                                env={"PATH": "/usr/bin:/bin", "HOME": "/nonexistent"}, timeout=180, check=True)
+        self.assertLess(time.monotonic() - started, 180)
+        shown = result.stdout + result.stderr
+        for kind in ("cross-failure-race", "missing-flush", "store-outside-tx", "thread-race"):
+            self.assertIn("%s [correctness]" % kind, shown)
 
     def test_pkg_config(self):
         prefix = self.install()

@@ -134,6 +134,11 @@
         drawn("text", { x: 10, y: y(thread) + 4 }, "thread " + thread));
     }
     t.events.forEach((e, i) => {
+      if (e.kind !== "logged") return;
+      const end = t.events.findIndex((other, k) => k > i && other.thread === e.thread && other.kind === "transaction ends");
+      svg.append(drawn("rect", { x: x(i), y: y(e.thread) - 22, width: (end < 0 ? width - 20 : x(end)) - x(i), height: 44, rx: 6, fill: "var(--mark)" }));
+    });
+    t.events.forEach((e, i) => {
       const cx = x(i), cy = y(e.thread);
       if (e.kind === "store") {
         const end = e.settled !== null && at.has(e.settled) ? x(at.get(e.settled)) : width - 20;
@@ -153,7 +158,7 @@
         e.number >= t.crash && t.crash !== null ? "after the crash" : e.certain ? "persistent at the crash" :
           e.settled === null ? "never certain to be persistent" : "not certain to be persistent at the crash")));
     return [make("h3", {}, "Timeline of the cache line" + (t.lines.length > 1 ? "s " : " ") + t.lines.join(", ")), make("div", { class: "timeline", tabindex: "0" }, svg),
-      make("p", { class: "soft" }, "A bar reaches from a store to where it is certain to be persistent. ● store  ◆ flush  ▮ fence"),
+      make("p", { class: "soft" }, "A bar reaches from a store to where it is certain to be persistent. ● store  ◆ flush and others  ▮ fence; a band is a transaction that has logged some of the line."),
       t.versions > 1 ? make("p", {}, "After this crash the recovery could find " + t.versions + " versions of the line.") : null,
       make("details", {}, make("summary", {}, "The same as a table"), make("table", { class: "plain" },
         make("thead", {}, make("tr", {}, ["", "event", "thread", "line", "place", ""].map((h) => make("th", {}, h)))), make("tbody", {}, rows)))];
