@@ -2,14 +2,13 @@
 """perdure replay of findings of check, model and explore; images of crashes; gdb."""
 
 import json
-import os
 import subprocess
 import unittest
 
 from support import PROGRAMS, TOOLS, TestCase
 from test_explore_crash import LOG, READS
 
-TIMES = int(os.environ.get("PERDURE_REPLAYS", "10"))
+TIMES = 50
 
 
 class Replay(TestCase):
