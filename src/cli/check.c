@@ -139,6 +139,7 @@ int crash_everywhere(struct options *options, bool exhaustive, struct given *giv
 	struct check check = { 0 };
 	struct session *session;
 	double started = target_now();
+	struct stat given_input;
 	int fd, status;
 
 	if (options->resume && !resume_prepare(options->resume))
@@ -178,6 +179,9 @@ int crash_everywhere(struct options *options, bool exhaustive, struct given *giv
 		listener_finish(session, options->max_time);
 		return EXIT_BAD_USAGE;
 	}
+	if (check.input <= 0 && fstat(STDIN_FILENO, &given_input) == 0 &&
+	    S_ISREG(given_input.st_mode))
+		check.input = dup(STDIN_FILENO);
 	if (options->store_log && store_log_write(options->store_log, session) < 0) {
 		fprintf(stderr, "perdure: cannot write %s: %s\n", options->store_log,
 			strerror(errno));

@@ -39,12 +39,31 @@ static void add_all(struct words *words, const json_t *list)
 	json_array_foreach(list, i, word) add(words, json_string_value(word));
 }
 
-static int run(const struct words *words, bool quiet)
+static pid_t running;
+
+static void end_it(int unused)
 {
+	(void)unused;
+	if (running > 0)
+		kill(running, SIGKILL);
+}
+
+/* Whoever ends this process ends the other one first, so that files can be put back. */
+static int run(const struct words *words, bool quiet, int input)
+{
+	struct sigaction action = { .sa_handler = end_it };
 	int status;
-	pid_t pid = fork();
+	pid_t pid;
+
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGHUP, &action, NULL);
+	pid = running = fork();
 
 	if (pid == 0) {
+		signal(SIGTERM, SIG_DFL);
+		signal(SIGHUP, SIG_DFL);
+		if (input >= 0)
+			dup2(input, STDIN_FILENO);
 		if (quiet &&
 		    (!freopen("/dev/null", "w", stdout) || !freopen("/dev/null", "w", stderr)))
 			_exit(126);
@@ -58,6 +77,7 @@ static int run(const struct words *words, bool quiet)
 	}
 	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
+	running = 0;
 	return pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
@@ -101,9 +121,35 @@ static bool put_reads(const json_t *finding, const char *map, const char *path)
 	return done;
 }
 
-static const char *pm_file(const json_t *result)
+static const char *pm_file(const json_t *result, size_t number)
 {
-	return json_string_value(json_array_get(json_object_get(result, "pm_files"), 0));
+	return json_string_value(json_array_get(json_object_get(result, "pm_files"), number));
+}
+
+/* The image of that file: the first one is as the user says, the second FILE.2, and so on. */
+static const char *image_of(const char *path, size_t number)
+{
+	static char name[PATH_MAX + 32];
+
+	snprintf(name, sizeof(name), number ? "%s.%zu" : "%s", path, number + 1);
+	return name;
+}
+
+/* What the program was given, or nothing; gdb keeps the terminal. */
+static int input_of(const json_t *result)
+{
+	const char *hex = text(result, "stdin");
+	int fd = memfd_create("perdure-input", MFD_CLOEXEC);
+	size_t size = 0;
+	char *bytes = hex ? inputs_unhex(hex, &size) : NULL;
+
+	if (fd >= 0 &&
+	    (write(fd, bytes ? bytes : "", size) != (ssize_t)size || lseek(fd, 0, SEEK_SET) < 0)) {
+		close(fd);
+		fd = -1;
+	}
+	free(bytes);
+	return fd;
 }
 
 bool debug_save_image(const json_t *result, const json_t *finding, const char *path)
@@ -113,8 +159,10 @@ bool debug_save_image(const json_t *result, const json_t *finding, const char *p
 	const char *schedule = text(json_object_get(finding, "witness"), "schedule");
 	struct words words = { 0 };
 	char event[32];
+	bool done;
+	int input;
 
-	if (!crash || !pm_file(result)) {
+	if (!crash || !pm_file(result, 0)) {
 		fprintf(stderr, "perdure: this finding needs no crash: there is no image\n");
 		return false;
 	}
@@ -135,11 +183,18 @@ bool debug_save_image(const json_t *result, const json_t *finding, const char *p
 		add(&words, "--image-latest");
 	add(&words, "--");
 	add_all(&words, json_object_get(result, "command"));
-	if (run(&words, true) > EXIT_FINDINGS || !put_reads(finding, pm_file(result), path)) {
-		fprintf(stderr, "perdure: the image could not be made\n");
-		return false;
-	}
-	return true;
+	done = access(path, F_OK) == 0 || errno == ENOENT;
+	input = input_of(result);
+	done = done && input >= 0 && run(&words, true, input) <= EXIT_FINDINGS;
+	close(input);
+	for (size_t i = 0; done && pm_file(result, i); i++)
+		if (access(image_of(path, i), W_OK) == 0)
+			done = put_reads(finding, pm_file(result, i), image_of(path, i));
+	done = done && access(path, R_OK) == 0;
+	if (!done)
+		fprintf(stderr, "perdure: the image %s could not be written: %s\n", path,
+			strerror(errno));
+	return done;
 }
 
 /* ---- gdb ---- */
@@ -185,23 +240,37 @@ static void add_target(struct words *words, const json_t *result, const json_t *
 	add_all(words, json_object_get(result, "command"));
 }
 
-static bool put_image(const json_t *result, const json_t *finding, struct replaced *replaced)
+/* A file as another one is. */
+static bool put_file(struct replaced *replaced, const char *path, const char *image)
 {
-	char path[64];
-	int fd = memfd_create("perdure-image", MFD_CLOEXEC);
+	int fd = open(image, O_RDONLY | O_CLOEXEC);
 	struct stat status;
 	void *bytes;
 	bool done;
 
-	snprintf(path, sizeof(path), "/proc/%d/fd/%d", getpid(), fd);
-	if (!debug_save_image(result, finding, path) || fstat(fd, &status) < 0)
+	if (fd < 0 || fstat(fd, &status) < 0)
 		return false;
-	bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (bytes == MAP_FAILED)
-		return false;
-	done = replaced_put(replaced, pm_file(result), bytes, (size_t)status.st_size);
-	munmap(bytes, (size_t)status.st_size);
+	bytes = mmap(NULL, (size_t)status.st_size + 1, PROT_READ, MAP_PRIVATE, fd, 0);
+	done = bytes != MAP_FAILED && replaced_put(replaced, path, bytes, (size_t)status.st_size);
+	if (bytes != MAP_FAILED)
+		munmap(bytes, (size_t)status.st_size + 1);
 	close(fd);
+	return done;
+}
+
+static bool put_images(const json_t *result, const json_t *finding, struct replaced *replaced)
+{
+	char directory[] = P_tmpdir "/perdure-XXXXXX", image[PATH_MAX];
+	bool done = mkdtemp(directory);
+
+	snprintf(image, sizeof(image), "%s/image", directory);
+	done = done && debug_save_image(result, finding, image);
+	for (size_t i = 0; pm_file(result, i); i++) {
+		if (done && access(image_of(image, i), R_OK) == 0)
+			done = put_file(replaced, pm_file(result, i), image_of(image, i));
+		unlink(image_of(image, i));
+	}
+	rmdir(directory);
 	return done;
 }
 
@@ -213,7 +282,7 @@ int debug_run(const json_t *result, const json_t *finding)
 	char stop[PATH_MAX];
 	int status;
 
-	if (crash_of(finding) && !put_image(result, finding, &replaced)) {
+	if (crash_of(finding) && !put_images(result, finding, &replaced)) {
 		replaced_restore(&replaced);
 		return EXIT_CANNOT_WORK;
 	}
@@ -230,7 +299,7 @@ int debug_run(const json_t *result, const json_t *finding)
 	add(&words, "--args");
 	add_target(&words, result, finding);
 	signal(SIGINT, SIG_IGN); /* it is gdb's */
-	status = run(&words, false);
+	status = run(&words, false, -1);
 	replaced_restore(&replaced);
 	if (status == 127) {
 		fprintf(stderr, "perdure: cannot run gdb: is it installed?\n");

@@ -68,6 +68,7 @@ static void fix_one(struct changes *changes, const json_t *finding)
 {
 	const json_t *edit = json_object_get(json_object_get(finding, "fix"), "edit");
 	struct repair_file *file;
+	struct repair_wish wish;
 	const char *why;
 
 	if (!json_is_object(edit)) {
@@ -77,10 +78,14 @@ static void fix_one(struct changes *changes, const json_t *finding)
 	file = open_file(changes, text(edit, "file"));
 	if (!file)
 		return;
-	why = repair_edit(file, text(edit, "what"),
-			  (unsigned)json_integer_value(json_object_get(edit, "line")),
-			  lvalue_of(finding, edit),
-			  (unsigned long)json_integer_value(json_object_get(finding, "size")));
+	wish = (struct repair_wish){
+		.what = text(edit, "what"),
+		.line = (unsigned)json_integer_value(json_object_get(edit, "line")),
+		.text = text(edit, "text"),
+		.lvalue = lvalue_of(finding, edit),
+		.size = (unsigned long)json_integer_value(json_object_get(finding, "size")),
+	};
+	why = repair_edit(file, &wish);
 	if (why) {
 		fprintf(stderr, "perdure: %s at %s:%lld: %s\n", text(finding, "id"),
 			text(edit, "file"), json_integer_value(json_object_get(edit, "line")), why);
@@ -309,6 +314,19 @@ static bool parse(char **words, struct request *request)
 	return request->result;
 }
 
+static bool has_finding(const json_t *result, const char *id)
+{
+	const json_t *finding;
+	size_t i;
+
+	json_array_foreach(json_object_get(result, "findings"), i, finding)
+	{
+		if (strcmp(text(finding, "id"), id) == 0)
+			return true;
+	}
+	return false;
+}
+
 int command_fix(char **words)
 {
 	struct request request = { 0 };
@@ -336,7 +354,15 @@ int command_fix(char **words)
 		fprintf(stderr, "perdure: %s: %s\n", directory, strerror(errno));
 		return EXIT_CANNOT_WORK;
 	}
+	for (char **id = request.ids; *id; id++)
+		if (!has_finding(result, *id)) {
+			fprintf(stderr, "perdure: %s has no finding %s\n", request.result, *id);
+			return EXIT_BAD_USAGE;
+		}
 	fix_all(&changes, &request, result);
+	if (changes.left)
+		fprintf(stderr, "perdure: %u finding%s no certain fix\n", changes.left,
+			changes.left == 1 ? " has" : "s have");
 	if (!print_changes(&changes)) {
 		fprintf(stderr, "perdure: no fix is certain\n");
 		return json_array_size(json_object_get(result, "findings")) ? EXIT_FINDINGS

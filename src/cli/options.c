@@ -590,6 +590,16 @@ static int unknown_option(const char *word)
 }
 
 /* One option at words[*at]; "--name value" and "--name=value" both work. */
+/* One that has it. */
+static const char *command_of(unsigned commands)
+{
+	return commands & OPTIONS_CHECK     ? "check"
+	       : commands & OPTIONS_MODEL   ? "model"
+	       : commands & OPTIONS_THREADS ? "threads"
+	       : commands & OPTIONS_EXPLORE ? "explore"
+					    : "run";
+}
+
 /* Says where something is written, or how much is said, and not what is done. */
 static bool is_output(const char *name)
 {
@@ -632,8 +642,8 @@ static int parse_option(struct options *options, char **words, int *at, unsigned
 			}
 		}
 		if (!(table[i].commands & command)) {
-			fprintf(stderr, "perdure: %s is an option of perdure check\n",
-				table[i].name);
+			fprintf(stderr, "perdure: %s is an option of perdure %s\n", table[i].name,
+				command_of(table[i].commands));
 			return 2;
 		}
 		wrong = table[i].set(options, value);

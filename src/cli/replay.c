@@ -221,6 +221,10 @@ static void give_stdin(const json_t *result)
 	size_t size;
 	char *bytes;
 
+	if (!hex && json_is_null(json_object_get(result, "stdin")))
+		fprintf(stderr,
+			"perdure: what the program was given as standard input was too much to be "
+			"kept: give it the same\n");
 	if (!hex)
 		return;
 	bytes = inputs_unhex(hex, &size);
@@ -361,6 +365,10 @@ int command_replay(char **words)
 	if (!parse(words, &request)) {
 		fprintf(stderr, "perdure: which finding? perdure replay [--inputs DIR] ID, or "
 				"perdure replay --from RESULT.json ID\n");
+		return EXIT_BAD_USAGE;
+	}
+	if (request.gdb && request.image) {
+		fprintf(stderr, "perdure: --gdb or --image, not both\n");
 		return EXIT_BAD_USAGE;
 	}
 	if ((request.gdb || request.image) && !request.from) {

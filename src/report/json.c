@@ -9,6 +9,7 @@
 #include "drive/check.h"
 #include "report/inputs.h"
 #include "report/output.h"
+#include "report/source.h"
 #include "report/symbols.h"
 
 static json_t *frames_json(const struct site *site)
@@ -54,8 +55,9 @@ static json_t *fix_json(const struct finding *f)
 		return json_null();
 	return json_pack("{s:o, s:o}", "text", json_text(f->fix), "edit",
 			 f->edit.what && f->edit.file
-				 ? json_pack("{s:s, s:s, s:i}", "what", f->edit.what, "file",
-					     f->edit.file, "line", (int)f->edit.line)
+				 ? json_pack("{s:s, s:s, s:i, s:o}", "what", f->edit.what, "file",
+					     f->edit.file, "line", (int)f->edit.line, "text",
+					     json_text(source_line(f->edit.file, f->edit.line)))
 				 : json_null());
 }
 

@@ -108,15 +108,44 @@ static unsigned count_arguments(const char *p)
 	return 0;
 }
 
+/* Where a function or macro of this name is declared: its parameters; null if it is not before
+ * that. */
+static const char *parameters_of(const struct repair_file *file, const char *name, unsigned before)
+{
+	size_t length = strlen(name);
+
+	for (unsigned i = 0; i + 1 < before; i++) {
+		const char *was = file->line[i].was, *at = strstr(was, name);
+
+		if (at && at[length] == '(' && !isspace((unsigned char)*was) &&
+		    (at == was || !is_name(at[-1])))
+			return at + length;
+	}
+	return NULL;
+}
+
+/* An address, or an address and a size. */
+static bool takes_place(const char *parameters, unsigned arguments)
+{
+	const char *comma = strchr(parameters, ',');
+
+	if (count_arguments(parameters) != arguments)
+		return false;
+	return arguments == 1 || (comma && !strchr(comma, '*') &&
+				  (strcasestr(comma, "size") || strcasestr(comma, "len") ||
+				   strstr(comma, " n)") || strstr(comma, "int")));
+}
+
 /*
- * A function or macro of the program's own that persists: its name has "persist" in it, and it is
- * called somewhere as a statement, with an address, or an address and a size.
+ * A function or macro of the program's own that persists: its name has "persist" in it, it is
+ * called somewhere as a statement, and declared before the line where it is needed.
  */
-static bool find_helper(const struct repair_file *file, char *name, size_t size,
+static bool find_helper(const struct repair_file *file, unsigned line, char *name, size_t size,
 			unsigned *arguments)
 {
 	for (unsigned i = 0; i < file->lines; i++) {
 		const char *p = file->line[i].was + strspn(file->line[i].was, " \t"), *end = p;
+		const char *parameters;
 
 		while (is_name(*end))
 			end++;
@@ -125,8 +154,9 @@ static bool find_helper(const struct repair_file *file, char *name, size_t size,
 			continue;
 		snprintf(name, size, "%.*s", (int)(end - p), p);
 		*arguments = count_arguments(end);
-		if ((strcasestr(name, "persist") || strcasestr(name, "flush_fence")) &&
-		    (*arguments == 1 || *arguments == 2))
+		parameters = parameters_of(file, name, line);
+		if (strcasestr(name, "persist") && (*arguments == 1 || *arguments == 2) &&
+		    parameters && takes_place(parameters, *arguments))
 			return true;
 	}
 	return false;
@@ -157,8 +187,8 @@ static const char *address_of(const char *lvalue)
 	return text;
 }
 
-static bool persist_text(const struct repair_file *file, const char *lvalue, unsigned long size,
-			 char *text, size_t room)
+static bool persist_text(const struct repair_file *file, unsigned line, const char *lvalue,
+			 unsigned long size, char *text, size_t room)
 {
 	char name[64], bytes[TEXT];
 	const char *address = address_of(lvalue);
@@ -169,7 +199,7 @@ static bool persist_text(const struct repair_file *file, const char *lvalue, uns
 		snprintf(text, room, "pmemobj_persist(%s, %s, %s);", name, address, bytes);
 	else if (mentions(file, "pmem_persist("))
 		snprintf(text, room, "pmem_persist(%s, %s);", address, bytes);
-	else if (find_helper(file, name, sizeof(name), &arguments)) {
+	else if (find_helper(file, line, name, sizeof(name), &arguments)) {
 		if (arguments == 1 && size > CACHE_LINE)
 			return false;
 		snprintf(text, room, arguments == 2 ? "%s(%s, %s);" : "%s(%s);", name, address,
@@ -192,7 +222,180 @@ static const char *fence_text(const struct repair_file *file)
 					    : "__builtin_ia32_sfence();";
 }
 
+/* ---- what a line says ---- */
+
+/* Without a comment at its end and white space around it; in a buffer of its own. */
+static const char *code_of(const struct repair_file *file, unsigned line, char *text, size_t room)
+{
+	const char *was = file->line[line - 1].was + strspn(file->line[line - 1].was, " \t");
+	char *comment, *end;
+
+	snprintf(text, room, "%s", was);
+	comment = strstr(text, "//");
+	if (!comment)
+		comment = strstr(text, "/*");
+	if (comment && (comment[1] == '/' || strstr(comment, "*/")))
+		*comment = 0;
+	for (end = text + strlen(text); end > text && isspace((unsigned char)end[-1]);)
+		*--end = 0;
+	return text;
+}
+
+/* The line of code before this one; 0 if there is none. */
+static unsigned line_before(const struct repair_file *file, unsigned line)
+{
+	char text[TEXT];
+
+	while (--line) {
+		code_of(file, line, text, sizeof(text));
+		if (*text && *text != '*' && strncmp(text, "/*", 2) != 0)
+			return line;
+	}
+	return 0;
+}
+
+static bool starts(const char *text, const char *word)
+{
+	size_t length = strlen(word);
+
+	return strncmp(text, word, length) == 0 && !is_name(text[length]);
+}
+
+static bool is_balanced(const char *text)
+{
+	int depth = 0;
+
+	for (; *text; text++)
+		depth += (*text == '(') - (*text == ')');
+	return !depth;
+}
+
+/* "if (…)" or the like, alone in its line: the statement below it has no braces. */
+static bool is_head(const char *text)
+{
+	const char *condition = starts(text, "else") ? text + 4 + strspn(text + 4, " ") : text;
+
+	if (!*condition)
+		return true;
+	return (starts(condition, "if") || starts(condition, "for") ||
+		starts(condition, "while")) &&
+	       text[strlen(text) - 1] == ')' && is_balanced(text) && !strstr(condition + 2, "if (");
+}
+
+enum place { FREE, ALONE /* the only statement of an `if` or the like */, UNKNOWN };
+
+static enum place place_of(const struct repair_file *file, unsigned line)
+{
+	unsigned before = line_before(file, line);
+	char text[TEXT];
+	size_t length;
+
+	if (!before)
+		return UNKNOWN;
+	code_of(file, before, text, sizeof(text));
+	length = strlen(text);
+	if (is_head(text))
+		return ALONE;
+	return strchr(";{}:", text[length - 1]) ? FREE : UNKNOWN;
+}
+
+/* The line where the statement ends that begins here; 0 if it is more than one. */
+static unsigned end_of(const struct repair_file *file, unsigned line)
+{
+	enum { MOST = 12 };
+	char text[TEXT];
+
+	for (unsigned i = line; i <= file->lines && i < line + MOST; i++) {
+		const char *semicolon;
+
+		code_of(file, i, text, sizeof(text));
+		semicolon = strchr(text, ';');
+		if (strpbrk(text, "{}#") || (semicolon && semicolon[1]))
+			return 0;
+		if (semicolon)
+			return i;
+	}
+	return 0;
+}
+
+/* A place that has the same address when it is named again: no calls, and nothing that changes. */
+static bool is_steady(const char *lvalue)
+{
+	for (const char *p = lvalue; *p; p++) {
+		if (p[0] == '-' && p[1] == '>')
+			p++;
+		else if (!is_name(*p) && !strchr(".[]", *p) && !(*p == '*' && p == lvalue))
+			return false;
+	}
+	return *lvalue;
+}
+
+/* Both sides of an assignment, which may go over several lines; false if it is anything else. */
+static bool split_store(const struct repair_file *file, unsigned line, unsigned end, char *left,
+			char *right)
+{
+	char text[TEXT], *equals;
+
+	code_of(file, line, left, TEXT);
+	equals = strstr(left, " =");
+	if (!equals || (equals[2] && equals[2] != ' '))
+		return false;
+	snprintf(right, TEXT, "%s", equals + 2 + strspn(equals + 2, " "));
+	*equals = 0;
+	for (unsigned i = line + 1; i <= end; i++) {
+		code_of(file, i, text, sizeof(text));
+		if (strlen(right) + strlen(text) + 2 > TEXT)
+			return false;
+		if (*right)
+			strcat(right, " ");
+		strcat(right, text);
+	}
+	right[strcspn(right, ";")] = 0;
+	return is_steady(left) && *right && !strstr(right, "++") && !strstr(right, "--") &&
+	       !strstr(right, " = ");
+}
+
+/* A change in place: "a->b++", "a->b += c". */
+static bool changes(const char *text, const char *lvalue)
+{
+	const char *p =
+		strncmp(text, "++", 2) == 0 || strncmp(text, "--", 2) == 0 ? text + 2 : text;
+	size_t length = strlen(lvalue);
+
+	if (strncmp(p, lvalue, length) != 0)
+		return false;
+	p += length + strspn(p + length, " ");
+	return *p == ';' || strncmp(p, "++;", 3) == 0 || strncmp(p, "--;", 3) == 0 ||
+	       (*p && strchr("+-*/|&^", *p) && p[1] == '=');
+}
+
+/* As far as the file tells: it may be declared elsewhere, and then the compiler will say so. */
+static bool is_declared_as(const struct repair_file *file, const char *lvalue, bool as_bits)
+{
+	const char *name = lvalue + strlen(lvalue);
+
+	while (name > lvalue && is_name(name[-1]))
+		name--;
+	for (unsigned i = 0; *name && i < file->lines; i++) {
+		const char *at = strstr(file->line[i].was, name), *behind;
+
+		if (!at || (at > file->line[i].was && is_name(at[-1])) || is_name(at[strlen(name)]))
+			continue;
+		behind = at + strlen(name);
+		behind += strspn(behind, " ");
+		if (as_bits ? *behind == ':' &&
+				      isdigit((unsigned char)behind[1 + strspn(behind + 1, " ")])
+			    : (*behind == ';' || *behind == ',') &&
+				      (strstr(file->line[i].was, "double") ||
+				       strstr(file->line[i].was, "float")))
+			return true;
+	}
+	return false;
+}
+
 /* ---- where it goes ---- */
+
+static const char people[] = "people have to do it";
 
 static void append(char **to, const char *text)
 {
@@ -215,65 +418,29 @@ static const char *current(const struct line *line)
 	return line->is ? line->is : line->was;
 }
 
-/* The line where the statement ends that this one is part of; 0 if that cannot be told. */
-static unsigned end_of(const struct repair_file *file, unsigned line)
-{
-	int depth = 0;
-
-	for (unsigned i = line - 1; i < file->lines && i < line + 20; i++) {
-		for (const char *p = file->line[i].was; *p; p++) {
-			depth += *p == '(';
-			depth -= *p == ')';
-			if (*p == '{' && depth <= 0)
-				return 0;
-			if (*p == ';' && depth <= 0)
-				return p[1 + strspn(p + 1, " \t")] &&
-						       p[1 + strspn(p + 1, " \t")] != '/'
-					       ? 0
-					       : i + 1;
-		}
-	}
-	return 0;
-}
-
-/* Does an `if` or the like stand before it, without braces? */
-static bool is_only_statement(const struct repair_file *file, unsigned line)
-{
-	const char *p, *end;
-
-	for (unsigned i = line - 1; i-- > 0;) {
-		p = file->line[i].was + strspn(file->line[i].was, " \t");
-		if (!*p)
-			continue;
-		end = p + strlen(p);
-		while (end > p && isspace((unsigned char)end[-1]))
-			end--;
-		return (strncmp(p, "else", 4) == 0 && end == p + 4) ||
-		       ((strncmp(p, "if", 2) == 0 || strncmp(p, "for", 3) == 0 ||
-			 strncmp(p, "while", 5) == 0 || strncmp(p, "else if", 7) == 0) &&
-			end > p && end[-1] == ')');
-	}
-	return false;
-}
-
+/* With the white space before it, and the end of line, that this line has. */
 static const char *indented(const struct repair_file *file, unsigned line, const char *text)
 {
 	static char result[6 * TEXT];
 	const char *was = file->line[line - 1].was;
+	size_t length = strlen(was);
 
-	snprintf(result, sizeof(result), "%.*s%s", (int)strspn(was, " \t"), was, text);
+	snprintf(result, sizeof(result), "%.*s%s%s", (int)strspn(was, " \t"), was, text,
+		 length && was[length - 1] == '\r' ? "\r" : "");
 	return result;
 }
 
 /* Braces around a statement that had none. */
 static void put_braces(struct repair_file *file, unsigned line, unsigned end)
 {
-	unsigned head = line - 1;
+	unsigned head = line_before(file, line);
+	const char *was = current(&file->line[head - 1]);
+	size_t length = strcspn(was, "\r");
 	char *opened;
 
-	while (head && !file->line[head - 1].was[strspn(file->line[head - 1].was, " \t")])
-		head--;
-	if (asprintf(&opened, "%s {", current(&file->line[head - 1])) < 0)
+	if (length > 2 && was[length - 1] == '{')
+		return;
+	if (asprintf(&opened, "%.*s {%s", (int)length, was, was + length) < 0)
 		abort();
 	file->line[head - 1].is = opened;
 	append(&file->line[end - 1].behind, indented(file, head, "}"));
@@ -281,43 +448,36 @@ static void put_braces(struct repair_file *file, unsigned line, unsigned end)
 
 static const char *insert_behind(struct repair_file *file, unsigned line, const char *text)
 {
-	const char *was = file->line[line - 1].was + strspn(file->line[line - 1].was, " \t");
 	unsigned end = end_of(file, line);
-	bool alone = is_only_statement(file, line);
+	enum place place = place_of(file, line);
+	char head[TEXT];
 
-	if (!end || strncmp(was, "if", 2) == 0 || strncmp(was, "for", 3) == 0 ||
-	    strncmp(was, "while", 5) == 0 || strncmp(was, "return", 6) == 0 || *was == '#')
-		return "the statement is part of another one: people have to do it";
+	if (!end || place == UNKNOWN)
+		return people;
+	if (place == ALONE &&
+	    strstr(code_of(file, line_before(file, line), head, sizeof(head)), "//"))
+		return people;
+	if (end < file->lines && strstr(file->line[end].was, text))
+		return "it is there already";
 	append(&file->line[end - 1].behind, indented(file, line, text));
-	if (alone)
+	if (place == ALONE)
 		put_braces(file, line, end);
 	return NULL;
 }
 
 static const char *insert_before(struct repair_file *file, unsigned line, const char *text)
 {
-	if (is_only_statement(file, line))
-		return "the statement is part of another one: people have to do it";
+	unsigned before = line_before(file, line);
+
+	if (place_of(file, line) != FREE || !end_of(file, line))
+		return people;
+	if (before && strstr(file->line[before - 1].was, text))
+		return "it is there already";
 	append(&file->line[line - 1].before, indented(file, line, text));
 	return NULL;
 }
 
-/* ---- what is stored ---- */
-
-/* "a->b = c;" in one line: both sides; false if the line is anything else. */
-static bool split_store(const char *text, char *left, char *right, size_t room)
-{
-	const char *p = text + strspn(text, " \t"), *equals = strstr(p, " = "),
-		   *end = strrchr(p, ';');
-
-	if (!equals || !end || end < equals || strchr(p, '{') || end[1 + strspn(end + 1, " \t")] ||
-	    (size_t)(equals - p) >= room || (size_t)(end - equals) >= room)
-		return false;
-	snprintf(left, room, "%.*s", (int)(equals - p), p);
-	snprintf(right, room, "%.*s", (int)(end - equals - 3), equals + 3);
-	/* A declaration has two words before the sign. */
-	return !strpbrk(left, " \t") && !strstr(right, " = ") && *right;
-}
+/* ---- edits ---- */
 
 static const char *make_atomic(struct repair_file *file, unsigned line)
 {
@@ -326,43 +486,69 @@ static const char *make_atomic(struct repair_file *file, unsigned line)
 
 	if (file->line[line - 1].is || file->line[line - 1].behind)
 		return NULL; /* somebody has done it, or it is persisted before it is read */
-	if (!split_store(was, left, right, TEXT))
-		return "the store is more than an assignment: people have to do it";
-	if (asprintf(&text, "%.*s__atomic_store_n(%s, %s, __ATOMIC_RELEASE);",
-		     (int)strspn(was, " \t"), was, address_of(left), right) < 0)
+	if (end_of(file, line) != line || !split_store(file, line, line, left, right) ||
+	    is_declared_as(file, left, true) || is_declared_as(file, left, false))
+		return people;
+	if (asprintf(&text, "%.*s__atomic_store_n(%s, %s, __ATOMIC_RELEASE);%s",
+		     (int)strspn(was, " \t"), was, address_of(left), right,
+		     was[strlen(was) - 1] == '\r' ? "\r" : "") < 0)
 		abort();
 	file->line[line - 1].is = text;
 	return NULL;
 }
 
-const char *repair_edit(struct repair_file *file, const char *what, unsigned line,
-			const char *lvalue, unsigned long size)
+/* What the line stores to, if it can be named again; otherwise null. */
+static const char *stored_to(const struct repair_file *file, unsigned line, const char *lvalue,
+			     char *left)
 {
-	char left[TEXT], right[TEXT], text[4 * TEXT];
+	unsigned end = end_of(file, line);
+	char right[TEXT], code[TEXT];
 
-	if (!line || line > file->lines)
-		return "the file has changed";
-	if (strcmp(what, "atomic") == 0)
-		return make_atomic(file, line);
-	if (strcmp(what, "fence") == 0)
-		return insert_behind(file, line, fence_text(file));
-	if (!lvalue && split_store(file->line[line - 1].was, left, right, TEXT))
-		lvalue = left;
-	if (!lvalue || strlen(lvalue) > TEXT / 4)
-		return "what is stored to has no name: people have to do it";
-	if (strcmp(what, "log") == 0) {
+	if (!end)
+		return NULL;
+	if (!split_store(file, line, end, left, right)) {
+		code_of(file, line, code, sizeof(code));
+		if (!lvalue || !is_steady(lvalue) || !changes(code, lvalue))
+			return NULL;
+		snprintf(left, TEXT, "%s", lvalue);
+	}
+	return strlen(left) > TEXT / 4 || is_declared_as(file, left, true) ? NULL : left;
+}
+
+static bool is_same(const char *text, const char *was)
+{
+	size_t length = strcspn(was, "\r");
+
+	return strlen(text) == length && strncmp(text, was, length) == 0;
+}
+
+const char *repair_edit(struct repair_file *file, const struct repair_wish *wish)
+{
+	char left[TEXT], text[4 * TEXT];
+	const char *lvalue;
+
+	if (!wish->line || wish->line > file->lines ||
+	    (wish->text && !is_same(wish->text, file->line[wish->line - 1].was)))
+		return "the file has changed since";
+	if (strcmp(wish->what, "atomic") == 0)
+		return make_atomic(file, wish->line);
+	if (strcmp(wish->what, "fence") == 0)
+		return insert_behind(file, wish->line, fence_text(file));
+	lvalue = stored_to(file, wish->line, wish->lvalue, left);
+	if (!lvalue)
+		return people;
+	if (strcmp(wish->what, "log") == 0) {
 		snprintf(text, sizeof(text),
 			 mentions(file, "TX_") ? "TX_ADD_DIRECT(%s);"
 					       : "pmemobj_tx_add_range_direct(%s, sizeof(%s));",
 			 address_of(lvalue), lvalue);
-		return insert_before(file, line, text);
+		return insert_before(file, wish->line, text);
 	}
-	if (file->line[line - 1].before)
+	if (file->line[wish->line - 1].before)
 		return NULL; /* it is logged, and the commit writes it back */
-	if (!persist_text(file, lvalue, size, text, sizeof(text)))
-		return "it is larger than a cache line, and the file has no function that persists "
-		       "so much";
-	return insert_behind(file, line, text);
+	if (!persist_text(file, wish->line, lvalue, wish->size, text, sizeof(text)))
+		return people;
+	return insert_behind(file, wish->line, text);
 }
 
 /* ---- differences ---- */

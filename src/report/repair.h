@@ -11,12 +11,16 @@ struct repair_file; /* lines of a source file, as they are and as they shall be 
 /* Null with errno if it cannot be read. */
 struct repair_file *repair_open(const char *path);
 
-/*
- * what: persist, fence, log or atomic, at a line of the file as it was. `lvalue` is what was stored
- * to, or null: then the line itself tells. Null if it was done; otherwise why it could not be.
- */
-const char *repair_edit(struct repair_file *file, const char *what, unsigned line,
-			const char *lvalue, unsigned long size);
+struct repair_wish {
+	const char *what; /* persist, fence, log, atomic */
+	unsigned line;
+	const char *text;   /* that the line must have; or null */
+	const char *lvalue; /* what is stored to, or null: the line itself tells */
+	unsigned long size;
+};
+
+/* Null if it was done, or needs nothing any more; otherwise why it could not be. */
+const char *repair_edit(struct repair_file *file, const struct repair_wish *wish);
 
 /* As `diff -u` would show it. False if there is no difference. */
 bool repair_diff(const struct repair_file *file, FILE *out);

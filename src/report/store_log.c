@@ -35,6 +35,8 @@ static void write_event(FILE *out, const struct history *history, uint32_t numbe
 	switch (event->kind) {
 	case HISTORY_STORE:
 		write_store(out, event, history->data);
+		if (event->flags & HISTORY_NONTEMPORAL)
+			fprintf(out, "|FLUSH;0x%lx;0x%lx", event->address, event->size);
 		break;
 	case HISTORY_FLUSH:
 		fprintf(out, "|FLUSH;0x%lx;0x%x", line, LINE);

@@ -213,6 +213,14 @@ static bool locks_image(int fd, int command)
 	return runtime_recovers && locks && world_is_shared(world_file_of(fd));
 }
 
+/* A descriptor of an exploration's network may have been duplicated. */
+static int noticed(int fd, int command, int result)
+{
+	if (network_on && (command == F_DUPFD || command == F_DUPFD_CLOEXEC))
+		network_duplicated(fd, result);
+	return result;
+}
+
 #define CONTROLS(name)                                                                             \
 	PUBLIC int name(int fd, int command, ...)                                                  \
 	{                                                                                          \
@@ -221,7 +229,9 @@ static bool locks_image(int fd, int command)
 		va_start(arguments, command);                                                      \
 		argument = va_arg(arguments, void *);                                              \
 		va_end(arguments);                                                                 \
-		return locks_image(fd, command) ? 0 : REAL(name)(fd, command, argument);           \
+		return locks_image(fd, command)                                                    \
+			       ? 0                                                                 \
+			       : noticed(fd, command, REAL(name)(fd, command, argument));          \
 	}                                                                                          \
 	struct ignore_semicolon
 

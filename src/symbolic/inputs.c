@@ -227,10 +227,10 @@ static const struct explore_source *source_of(int fd)
 {
 	struct stat status;
 
+	if (endpoint_of(fd) && packets)
+		return &source[first_packet]; /* whichever comes next */
 	if (!symbolic_on || fd < 0)
 		return NULL;
-	if (endpoint_of(fd))
-		return &source[first_packet]; /* whichever comes next */
 	for (uint32_t i = 0; i < sources; i++) {
 		if (!inode[i])
 			continue;
@@ -353,7 +353,7 @@ ssize_t __perdure_sym_pread(int fd, void *bytes, size_t size, off_t offset)
 
 static const struct explore_source *source_of_stream(FILE *file)
 {
-	return symbolic_on && file ? source_of(fileno(file)) : NULL;
+	return (symbolic_on || network_on) && file ? source_of(fileno(file)) : NULL;
 }
 
 size_t __perdure_sym_fread(void *bytes, size_t size, size_t count, FILE *file)
@@ -375,10 +375,12 @@ size_t __perdure_sym_fread(void *bytes, size_t size, size_t count, FILE *file)
 static int get_byte(const void *function, const struct explore_source *from, FILE *file)
 {
 	uint8_t byte;
+	uint32_t e;
 
 	if (read_source(from, fileno(file), &byte, 1, -1) != 1)
 		return EOF;
-	symbolic_result(function, expression_extend(SYMBOLIC_ZEXT, memory_load(&byte, 1), 32));
+	e = symbolic_on ? memory_load(&byte, 1) : 0;
+	symbolic_result(function, e ? expression_extend(SYMBOLIC_ZEXT, e, 32) : 0);
 	memory_clear(&byte, 1);
 	return byte;
 }
@@ -406,12 +408,14 @@ static size_t read_line(const struct explore_source *from, FILE *file, char *tex
 	size_t n = 0;
 
 	while (n < most && read_source(from, fileno(file), text + n, 1, -1) == 1) {
-		uint32_t byte = memory_load(text + n, 1);
+		uint32_t byte = symbolic_on ? memory_load(text + n, 1) : 0;
 
 		n++;
-		if (symbolic_decide(
-			    expression_make(SYMBOLIC_EQ, 8, byte, expression_constant(8, '\n')),
-			    (uintptr_t)who))
+		if (!byte && text[n - 1] == '\n')
+			break;
+		if (byte && symbolic_decide(expression_make(SYMBOLIC_EQ, 8, byte,
+							    expression_constant(8, '\n')),
+					    (uintptr_t)who))
 			break;
 	}
 	return n;
@@ -494,6 +498,8 @@ int __perdure_sym_ungetc(int c, FILE *file)
 	if (!from)
 		return ungetc(c, file);
 	ended[from - source] = false;
+	if (from->kind == EXPLORE_PACKET)
+		return network_unread() ? c : EOF;
 	return syscall(SYS_lseek, fileno(file), -1L, SEEK_CUR) < 0 ? EOF : c;
 }
 

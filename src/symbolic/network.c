@@ -74,19 +74,84 @@ bool endpoint_waits(int fd, int flags)
 	return !(flags & MSG_DONTWAIT) && !(syscall(SYS_fcntl, fd, F_GETFL, 0L) & O_NONBLOCK);
 }
 
-int network_close(int fd)
+/* Is there another descriptor that leads to the same? */
+static bool is_shared(const struct endpoint *e)
+{
+	for (int fd = 0; fd < DESCRIPTORS; fd++)
+		if (&endpoint[fd] != e && endpoint[fd].kind == e->kind &&
+		    (e->kind == ENDPOINT_CLIENT || (e->epoll && endpoint[fd].epoll == e->epoll)))
+			return true;
+	return false;
+}
+
+static void forget(int fd)
 {
 	struct endpoint *e = endpoint_of(fd);
 
-	if (e) {
-		if (e->kind == ENDPOINT_CLIENT)
-			client.silent = true; /* nobody would hear it */
-		queue_close(e);
+	if (!e)
+		return;
+	if (e->kind == ENDPOINT_CLIENT && !is_shared(e))
+		client.silent = true; /* nobody would hear it */
+	queue_close(e);
+	if (!is_shared(e))
 		epoll_close(e);
-		epoll_forget(fd);
-		*e = (struct endpoint){ 0 };
-	}
+	epoll_forget(fd);
+	*e = (struct endpoint){ 0 };
+}
+
+int network_close(int fd)
+{
+	forget(fd);
 	return REAL(close)(fd);
+}
+
+void network_duplicated(int from, int to)
+{
+	struct endpoint *e = endpoint_of(from);
+
+	if (to < 0 || to >= DESCRIPTORS || to == from)
+		return;
+	forget(to);
+	if (!e)
+		return;
+	endpoint[to] = *e;
+	queue_share(e);
+}
+
+int network_dup(int fd)
+{
+	int other = REAL(dup)(fd);
+
+	network_duplicated(fd, other);
+	return other;
+}
+
+int network_dup2(int fd, int other)
+{
+	int result = REAL(dup2)(fd, other);
+
+	network_duplicated(fd, result);
+	return result;
+}
+
+int network_dup3(int fd, int other, int flags)
+{
+	int result = REAL(dup3)(fd, other, flags);
+
+	network_duplicated(fd, result);
+	return result;
+}
+
+bool network_unread(void)
+{
+	if (client.between) {
+		client.between = false;
+		client.offset = inputs_packet_size(client.packet);
+	}
+	if (!client.offset)
+		return false;
+	client.offset--;
+	return true;
 }
 
 /* ---- the client ---- */
@@ -125,19 +190,29 @@ static ssize_t hear(void *bytes, size_t size, bool peeks)
 static ssize_t client_read(int fd, void *bytes, size_t size, int flags)
 {
 	struct endpoint *e = &endpoint[fd];
+	ssize_t got;
 
 	if (client.between && !endpoint_waits(fd, flags)) {
 		errno = EAGAIN;
 		return -1;
 	}
 	say_next(e);
-	return has_more() ? hear(bytes, size, flags & MSG_PEEK) : 0;
+	got = has_more() ? hear(bytes, size, flags & MSG_PEEK) : 0;
+	/* As much as was asked for, or all that will ever come. */
+	while (flags & MSG_WAITALL && !(flags & MSG_PEEK) && got && (size_t)got < size) {
+		say_next(e);
+		if (!has_more())
+			break;
+		got += hear((char *)bytes + got, size - (size_t)got, false);
+	}
+	return got;
 }
 
 /* What does not fit is lost, as with all datagrams. */
 static ssize_t datagram_read(int fd, void *bytes, size_t size, int flags)
 {
 	ssize_t got;
+	uint32_t whole;
 
 	while (!(endpoint_ready(fd, POLLIN) & POLLIN)) {
 		if (!endpoint_waits(fd, flags)) {
@@ -146,11 +221,14 @@ static ssize_t datagram_read(int fd, void *bytes, size_t size, int flags)
 		}
 		network_pass_time(FIBER_NEVER);
 	}
+	whole = inputs_packet_size(client.packet);
 	got = hear(bytes, size, flags & MSG_PEEK);
 	if (!(flags & MSG_PEEK)) {
 		client.between = true;
 		client.silent = client.packet + 1 == inputs_packets();
 	}
+	if (flags & MSG_TRUNC)
+		got = whole;
 	return got;
 }
 
@@ -400,6 +478,7 @@ int network_shutdown(int fd, int how)
 		return REAL(shutdown)(fd, how);
 	if (e->kind == ENDPOINT_CLIENT && how != SHUT_WR)
 		client.silent = true;
+	e->silent |= how != SHUT_RD;
 	return 0;
 }
 
@@ -444,6 +523,10 @@ static ssize_t get(int fd, void *bytes, size_t size, int flags)
 
 static ssize_t put(int fd, const void *bytes, size_t size)
 {
+	if (endpoint[fd].silent) {
+		errno = EPIPE;
+		return -1;
+	}
 	switch (endpoint[fd].kind) {
 	case ENDPOINT_CLIENT:
 	case ENDPOINT_DATAGRAMS:

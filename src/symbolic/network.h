@@ -51,6 +51,7 @@ struct endpoint {
 	uint64_t counter;       /* ENDPOINT_EVENT */
 	bool one_by_one;        /* … is a semaphore */
 	struct epoll *epoll;
+	bool silent; /* shutdown: nothing is written any more */
 	int domain, type;
 	struct sockaddr_storage address;
 	socklen_t length;
@@ -66,11 +67,16 @@ HIDDEN short endpoint_ready(int fd, short wanted);
 /* Somebody has to wait until then, and nothing can happen: time passes, or the path ends. */
 HIDDEN void network_pass_time(uint64_t deadline);
 HIDDEN void network_start(bool on);
+/* The last byte of the client was not meant to be read yet; false if there is none. */
+HIDDEN bool network_unread(void);
+/* Another descriptor leads to the same. */
+HIDDEN void network_duplicated(int from, int to);
 /* Not from the program's heap, which may be PM. Null if there is no more. */
 HIDDEN void *network_allocate(size_t size);
 HIDDEN void network_free(void *p, size_t size);
 
 HIDDEN void queue_close(struct endpoint *endpoint);
+HIDDEN void queue_share(struct endpoint *endpoint);
 HIDDEN short queue_ready(const struct endpoint *endpoint);
 HIDDEN ssize_t queue_read(int fd, void *bytes, size_t size);
 HIDDEN ssize_t queue_write(int fd, const void *bytes, size_t size);
@@ -102,6 +108,9 @@ HIDDEN int network_setsockopt(int fd, int level, int name, const void *value, so
 HIDDEN int network_getsockopt(int fd, int level, int name, void *value, socklen_t *length);
 HIDDEN int network_shutdown(int fd, int how);
 HIDDEN int network_close(int fd);
+HIDDEN int network_dup(int fd);
+HIDDEN int network_dup2(int fd, int other);
+HIDDEN int network_dup3(int fd, int other, int flags);
 HIDDEN int network_ioctl(int fd, unsigned long request, void *argument);
 HIDDEN int network_pipe(int fds[2]);
 HIDDEN int network_pipe2(int fds[2], int flags);

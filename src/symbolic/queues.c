@@ -38,6 +38,14 @@ void queue_close(struct endpoint *endpoint)
 	endpoint->in = endpoint->out = NULL;
 }
 
+void queue_share(struct endpoint *endpoint)
+{
+	if (endpoint->in)
+		endpoint->in->readers++;
+	if (endpoint->out)
+		endpoint->out->writers++;
+}
+
 short queue_ready(const struct endpoint *endpoint)
 {
 	const struct queue *in = endpoint->in, *out = endpoint->out;

@@ -383,8 +383,29 @@ PUBLIC int perdure_plain_snprintf(char *to, size_t room, const char *format, ...
 PUBLIC double perdure_plain_strtod(const char *text);
 PUBLIC long double perdure_plain_strtold(const char *text);
 
+/* As the ABI lays out a va_list: registers, and what did not fit into them. */
+struct arguments {
+	uint32_t general, vector;
+	const uint64_t *overflow, *registers;
+};
+
+/* Numbers, and texts that they may point to. */
+static void fix_slots(const uint64_t *slot, unsigned count)
+{
+	memory_fix(slot, count * sizeof(*slot), SYMBOLIC_LOST_CALL);
+	for (unsigned i = 0; i < count; i++)
+		if (memory_is_mapped(slot[i]))
+			memory_fix_from((const void *)slot[i], SYMBOLIC_LOST_CALL);
+}
+
 int perdure_plain_vsnprintf(char *to, size_t room, const char *format, va_list list)
 {
+	const struct arguments *given = (const void *)list;
+
+	if (symbolic_on) {
+		fix_slots(given->registers, 6);
+		fix_slots(given->overflow, 8);
+	}
 	return vsnprintf(to, room, format, list);
 }
 

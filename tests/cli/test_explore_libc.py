@@ -125,6 +125,26 @@ int main(void)
         result = self.explore("--sym-stdin", "4", "./program")
         self.assertEqual({c["line"] for c in result["crashes"]}, {14, 19})
 
+    def test_formats_that_are_left_to_libc(self):
+        """What they are given is fixed: no path goes on with something else."""
+        self.build(self.write("program.c", """
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+int main(void)
+{
+    char in[1], out[8];
+    if (read(0, in, 1) != 1)
+        return 1;
+    snprintf(out, sizeof(out), "%c%lc", in[0], (wint_t)'w');
+    if (in[0] == 'a' && out[0] != 'a')
+        abort();
+}
+""".replace("#include <unistd.h>", "#include <unistd.h>\n#include <wchar.h>")), "program")
+        result = self.explore("--sym-stdin", "1", "./program")
+        self.assertEqual(result["crashes"], [])
+        self.assertGreater(result["stats"]["lost_in_calls"], 0)
+
     def test_heap_as_pm(self):
         self.build(self.write("program.c", """
 #include <emmintrin.h>

@@ -125,6 +125,48 @@ int main(void)
         result = self.explore("--inputs", "none", "--sym-packet", "??abc", "--sym-packet", "!", "./program")
         self.assertEqual([(c["signal"], c["line"], c["input"][0]["hex"][:4]) for c in result["crashes"]], [(4, 46, "7879")])
 
+    def test_streams_and_duplicates(self):
+        """fgets on a stream of the socket, a duplicate of it, MSG_WAITALL over two packets, SHUT_WR."""
+        self.build(self.write("program.c", r"""
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+int main(void)
+{
+    struct sockaddr_in own = { .sin_family = AF_INET, .sin_port = htons(4712) };
+    int pool = open("pool", O_RDWR | O_CREAT, 0600), listener = socket(AF_INET, SOCK_STREAM, 0), fd, other;
+    char line[16], rest[8];
+    uint64_t *pm;
+    if (ftruncate(pool, 4096) < 0)
+        return 2;
+    pm = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, pool, 0);
+    bind(listener, (void *)&own, sizeof(own));
+    listen(listener, 1);
+    fd = accept(listener, 0, 0);
+    other = dup(fd);
+    FILE *stream = fdopen(fd, "r");
+    if (!fgets(line, sizeof(line), stream) || line[0] == '\n')
+        return 0;
+    assert(line[4] == '\n');
+    assert(recv(other, rest, 6, MSG_WAITALL) == 6);
+    fclose(stream);
+    if (line[0] == 'a' && rest[5] == 'z')
+        pm[0] = 1;
+    assert(shutdown(other, SHUT_WR) == 0 && send(other, "x", 1, MSG_NOSIGNAL) < 0 && errno == EPIPE);
+    assert(read(other, rest, 1) == 0);
+    close(other);
+}
+"""), "program")
+        result = self.explore("--sym-packet", r"?bcd\n", "--sym-packet", "123", "--sym-packet", "45?", "./program", status=1)
+        self.assertEqual((self.found(result), result["crashes"]), ({("missing-flush", 32)}, []))
+
     def test_schedules_are_paths(self):
         """Only if the other thread comes between the two stores, and the input is right, something is missing."""
         self.build(self.write("program.c", r"""

@@ -41,7 +41,7 @@ STYLES = {
 
 class Fix(TestCase):
     def analyse(self, text, engine="run", flags=(), options=()):
-        (self.directory / "program.c").write_text(text)
+        (self.directory / "program.c").write_text(text, newline="")
         self.build = "%s -g -O1 program.c -o program %s" % (TOOLS / "perdure-cc", " ".join(flags))
         subprocess.run(self.build, shell=True, cwd=self.directory, check=True)
         subprocess.run([TOOLS / "perdure", engine, "--quiet", "--pm", "pool", "--json", "result.json", *options, "./program"],
@@ -146,6 +146,36 @@ int main(void)
         self.assertEqual((self.directory / "program.c").read_text(), before)
         result = self.run_tool("fix", "--verify", "false", "result.json", status=3)
         self.assertEqual((self.directory / "program.c").read_text(), before)
+
+    def test_left_alone(self):
+        """What would be evaluated twice, is part of another statement, or cannot be addressed."""
+        helper = "struct bits { unsigned flag : 3; double d; } *b; static uint64_t *where(struct data *d) { return &d->value; }\n"
+        for body in ("int i = 0; d->text[i++] = 1;", "*where(d) = 4;", "do\n d->value = 1;\n while (0);",
+                     "if (fd > 0) if (fd < 1) fd++; else\n d->value = 1;", "d->value = 1; fd++;",
+                     "for (int i = 0;\n i < 2;\n d->value = i, i++)\n fd++;", "b = (void *)d;\n b->flag = 3;"):
+            with self.subTest(body=body):
+                self.analyse(self.program("    %s" % body, helper))
+                result = self.run_tool("fix", "result.json", status=1)
+                self.assertEqual(result.stdout, "")
+                self.assertIn("no certain fix", result.stderr)
+
+    def test_comment_between(self):
+        self.analyse(self.program("    if (fd > 0)\n    // always\n        d->value = 1; // really\n    else\n        return 3;"))
+        self.run_tool("fix", "--verify", self.build, "result.json", status=0)
+
+    def test_changed_since(self):
+        self.analyse(self.program("    d->value = 1;"))
+        self.run_tool("fix", "--apply", "result.json", status=0)
+        self.assertIn("already", self.run_tool("fix", "--apply", "result.json", status=1).stderr)
+        source = self.directory / "program.c"
+        source.write_text("\n" + source.read_text())
+        self.assertIn("has changed", self.run_tool("fix", "result.json", status=1).stderr)
+        self.run_tool("fix", "result.json", "P99", status=2)
+
+    def test_line_ends(self):
+        self.analyse(self.program("    d->value = 1;").replace("\n", "\r\n"))
+        self.run_tool("fix", "--verify", self.build, "result.json", status=0)
+        self.assertNotRegex((self.directory / "program.c").read_bytes(), rb"[^\r]\n")
 
     def test_not_certain(self):
         self.analyse(self.program("    for (int i = 0; i < 3; i++) d->value = 1;"))

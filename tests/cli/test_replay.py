@@ -3,6 +3,7 @@
 
 import json
 import subprocess
+import time
 import unittest
 
 from support import PROGRAMS, TOOLS, TestCase
@@ -69,11 +70,78 @@ class Replay(TestCase):
         self.assertRegex(result.stdout, r"Breakpoint 1.*main .*log\.c:%d" % symptom["sites"][0]["line"])
         self.assertEqual((self.directory / "pool").read_text(), "mine")
 
+    def test_standard_input_from_a_file(self):
+        (self.directory / "in").write_text("add!")
+        with open(self.directory / "in", "rb") as given:
+            subprocess.run([TOOLS / "perdure", "check", "--quiet", "--pm", "pool", "--recover", "./log recover", "--json",
+                            "result.json", "./log"], cwd=self.directory, stdin=given, check=False)
+        self.run_tool("replay", "--from", "result.json", "P1", status=1)
+
+    def test_files_come_back_when_gdb_is_ended(self):
+        symptom = [f for f in self.analyse("check") if f["kind"] == "crash-symptom"][0]
+        (self.directory / "pool").write_text("mine")
+        gdb = subprocess.Popen([TOOLS / "perdure", "replay", "--from", "result.json", "--gdb", symptom["id"]], cwd=self.directory,
+                               stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for _ in range(200):
+            if (self.directory / "pool").exists() and (self.directory / "pool").read_bytes() != b"mine":
+                break
+            time.sleep(0.1)
+        self.assertNotEqual((self.directory / "pool").read_bytes(), b"mine")
+        time.sleep(0.5)
+        gdb.terminate()
+        gdb.wait(timeout=30)
+        gdb.stdin.close()
+        self.assertEqual((self.directory / "pool").read_text(), "mine")
+        self.assertEqual([path.name for path in self.directory.glob("pool*")], ["pool"])
+
+    def test_two_files(self):
+        (self.directory / "two.c").write_text(r"""
+#include <emmintrin.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+static volatile uint64_t *map(const char *name)
+{
+    int fd = open(name, O_RDWR | O_CREAT, 0600);
+    return ftruncate(fd, 4096) < 0 ? NULL : mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+}
+int main(int argc, char **argv)
+{
+    volatile uint64_t *a = map("a.pm"), *b = map("b.pm");
+    (void)argv;
+    if (argc > 1) {
+        if (*b && !*a)
+            abort();
+        return 0;
+    }
+    *a = 1;
+    *b = 1;
+    _mm_clflush((void *)b);
+    _mm_sfence();
+}
+""")
+        subprocess.run([TOOLS / "perdure-cc", "-g", "two.c", "-o", "two"], cwd=self.directory, check=True)
+        subprocess.run([TOOLS / "perdure", "check", "--quiet", "--pm", "*.pm", "--recover", "./two r", "--json", "result.json", "./two"],
+                       cwd=self.directory, check=False)
+        findings = json.loads((self.directory / "result.json").read_text())["findings"]
+        symptom = [f for f in findings if f["kind"] == "crash-symptom"][0]
+        self.run_tool("replay", "--from", "result.json", "--image", "image", symptom["id"], status=0)
+        (self.directory / "image").rename(self.directory / "a.pm")
+        (self.directory / "image.2").rename(self.directory / "b.pm")
+        self.assertEqual(subprocess.run(["./two", "r"], cwd=self.directory, check=False).returncode, -6)
+        result = subprocess.run([TOOLS / "perdure", "replay", "--from", "result.json", "--gdb", symptom["id"]], cwd=self.directory,
+                                input="quit\n", capture_output=True, text=True, timeout=60, check=False)
+        self.assertRegex(result.stdout, r"Breakpoint 1.*main .*two\.c")
+
     def test_mistakes(self):
         self.analyse("check")
         self.run_tool("replay", "--from", "result.json", "P99", status=3)
         self.run_tool("replay", "--from", "nothing.json", "P1", status=3)
         self.run_tool("replay", "--gdb", "P1", status=2)
+        self.run_tool("replay", "--from", "result.json", "--gdb", "--image", "x", "P1", status=2)
+        self.run_tool("replay", "--from", "result.json", "--image", "no/such/image", "P1", status=3)
         self.run_tool("replay", status=2)
 
 
