@@ -6,15 +6,12 @@
 #include "compile/symbolic.h"
 
 /* name, instead, before, after, to, from, size, decides, makes: as in calls.h */
-#define INSTEAD(function)                                                                          \
-	#function, "__perdure_sym_" #function, NULL, NULL, -1, -1, -1, false, false
+#define INSTEAD(f) #f, "__perdure_sym_" #f, NULL, NULL, -1, -1, -1, false, false
 /* The one of symbolic/libc, and another name of it. */
-#define OWN(function) #function, "perdure.libc." #function, NULL, NULL, -1, -1, -1, false, false
-#define AS(name, function) name, "perdure.libc." #function, NULL, NULL, -1, -1, -1, false, false
-#define COPIES(name, to, from, size)                                                               \
-	#name, NULL, "__perdure_sym_copy", NULL, to, from, size, false, false
-#define FILLS(function, to, size)                                                                  \
-	#function, NULL, "__perdure_sym_clear", NULL, to, to, size, false, false
+#define OWN(f) #f, "perdure.libc." #f, NULL, NULL, -1, -1, -1, false, false
+#define AS(name, f) name, "perdure.libc." #f, NULL, NULL, -1, -1, -1, false, false
+#define COPIES(f, to, from, n) #f, NULL, "__perdure_sym_copy", NULL, to, from, n, false, false
+#define FILLS(f, to, n) #f, NULL, "__perdure_sym_clear", NULL, to, to, n, false, false
 /* Its arguments must be what they are, but nothing comes back. */
 #define DECIDES(function) #function, NULL, NULL, NULL, -1, -1, -1, true, false
 /* It prints, to this file. */

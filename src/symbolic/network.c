@@ -300,14 +300,13 @@ static void tell_address(const struct endpoint *e)
 	const struct sockaddr_in6 *ipv6 = (const void *)&e->address;
 	const struct sockaddr_un *local = (const void *)&e->address;
 	const char *way = e->type == SOCK_DGRAM ? "udp" : "tcp";
+	in_port_t port = e->address.ss_family == AF_INET ? ipv4->sin_port : ipv6->sin6_port;
 	char text[EXPLORE_NAME];
 
 	if (e->address.ss_family == AF_UNIX)
 		REAL(snprintf)(text, sizeof(text), "unix:%s", local->sun_path);
 	else
-		REAL(snprintf)(
-			text, sizeof(text), "%s:%u", way,
-			ntohs(e->address.ss_family == AF_INET ? ipv4->sin_port : ipv6->sin6_port));
+		REAL(snprintf)(text, sizeof(text), "%s:%u", way, ntohs(port));
 	inputs_name_packets(text);
 }
 

@@ -126,7 +126,7 @@ static void get(struct connection *c, char *rest)
 	answer(c, "END\r\n");
 }
 
-static void delete(struct connection *c, char *rest)
+static void drop(struct connection *c, char *rest)
 {
 	struct item *item = find(rest);
 
@@ -165,7 +165,7 @@ static const struct {
 	const char *name;
 	void (*function)(struct connection *c, char *rest);
 } commands[] = {
-	{ "set", set },        { "get", get },          { "delete", delete },
+	{ "set", set },        { "get", get },          { "delete", drop },
 	{ "incr", increment }, { "stats", statistics },
 };
 
