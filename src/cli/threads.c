@@ -103,6 +103,8 @@ int command_threads(char **words)
 		.command = options.command,
 		.drive = options.drive,
 		.limits = { options.max_time, options.timeout, options.max_memory },
+		.progress = !options.quiet && isatty(STDERR_FILENO),
+		.planned = 1 + (unsigned)(options.runs ? options.runs : 1),
 	};
 	if (!target_prepare(fd, options.session.heap) || !rerun_start(&rerun)) {
 		listener_finish(session, options.max_time);

@@ -62,11 +62,28 @@ static bool restore_files(const struct session_races *races)
 
 /* ---- while it runs ---- */
 
+/* While the program's own output is not shown. */
+static void show_progress(struct rerun *rerun)
+{
+	double now = target_now();
+
+	if (!rerun->progress || rerun->shown || now - rerun->last < 0.5)
+		return;
+	rerun->last = now;
+	fprintf(stderr, "\r\033[Kperdure: run %u of %u, %.0f s", rerun->runs + 1, rerun->planned,
+		now - rerun->started);
+	if (rerun->runs)
+		fprintf(stderr, ", about %.0f s left",
+			(now - rerun->started) / rerun->runs * (rerun->planned - rerun->runs));
+	fflush(stderr);
+}
+
 static void tick(void *context, int target)
 {
 	struct rerun *rerun = context;
 
 	driver_tick(&rerun->driver, rerun->session->serves, false, target);
+	show_progress(rerun);
 	if (!rerun->runs)
 		input_tick(&rerun->recorded);
 }
@@ -91,6 +108,9 @@ bool rerun_once(struct rerun *rerun, bool shown, bool last, struct target_end *e
 	if (!restore_files(races))
 		return false;
 	races->restores = !last;
+	rerun->shown = shown;
+	if (!rerun->runs)
+		rerun->started = target_now();
 	rerun->session->serves = false;
 	if (!rerun->runs)
 		rerun->input = input_start(&rerun->recorded);
@@ -100,6 +120,8 @@ bool rerun_once(struct rerun *rerun, bool shown, bool last, struct target_end *e
 	driver_start(&rerun->driver, rerun->drive);
 	done = target_run_again(rerun->command, &rerun->limits, &company, end);
 	driver_end(&rerun->driver);
+	if (rerun->progress && !shown)
+		fprintf(stderr, "\r\033[K");
 	target_redirect(-1, -1, -1);
 	if (!rerun->runs++)
 		rerun->input = input_end(&rerun->recorded);

@@ -20,6 +20,10 @@ struct rerun {
 	struct input recorded; /* what the first one is given, which the others get, too */
 	int input;
 	int nowhere; /* where output goes that nobody shall see */
+	/* A line on the terminal. */
+	bool progress, shown;
+	unsigned planned; /* runs */
+	double started, last;
 };
 
 /* Makes a place for copies of files. False after a message. */
