@@ -30,9 +30,10 @@ test: all format-check browser
 	@ctest --test-dir $(BUILD)-sanitize --output-on-failure -j $(JOBS)
 	@ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS) -LE long
 
-browser:
-	@scripts/bootstrap test
-	@cd tests/browser && { [ -d node_modules ] || npm ci --silent --no-audit --no-fund; }
+# Without a network there is no browser; its test says so, and the others run.
+browser: bootstrap
+	@scripts/bootstrap test || true
+	@cd tests/browser && { [ -d node_modules ] || npm ci --silent --no-audit --no-fund || true; }
 
 test-long: all browser
 	@ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
