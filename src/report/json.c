@@ -314,12 +314,14 @@ static json_t *input_json(int fd)
 /* With what only a result knows: what happened around it, and how it is seen again. */
 static json_t *whole_finding(const struct result *r, size_t number)
 {
-	enum { TIMELINES = 200 };
+	enum { TIMELINES = 200, FEW = 10, MANY_EVENTS = 1 << 20 };
+	size_t most = r->check && r->session->executions.history.events > MANY_EVENTS ? FEW
+										      : TIMELINES;
 	const struct finding *f = &r->finding[number];
 	json_t *json = finding_json(f, r->check), *timeline;
 	char again[PATH_MAX];
 
-	timeline = number < TIMELINES ? timeline_json(f, r) : NULL;
+	timeline = number < most ? timeline_json(f, r) : NULL;
 	if (timeline)
 		json_object_set_new(json, "timeline", timeline);
 	if (finding_again(f, r, again, sizeof(again)))
