@@ -11,6 +11,7 @@
 
 #include "checkers/checkers.h"
 #include "cli/commands.h"
+#include "cli/last.h"
 #include "cli/models.h"
 #include "drive/check.h"
 #include "drive/listener.h"
@@ -171,6 +172,17 @@ static bool write_reports(const struct options *options, const struct result *re
 	return written;
 }
 
+/* What is found can be seen again without a file that somebody has asked for; if not, no harm is
+ * done. */
+static void keep_last(const struct result *result)
+{
+	char path[PATH_MAX];
+
+	if (result->findings && !result->explore && !result->given && !result->races &&
+	    last_path(path, sizeof(path)) && last_prepare(path))
+		write_json(path, result);
+}
+
 static bool any_counts(const struct result *result)
 {
 	for (size_t i = 0; i < result->findings; i++)
@@ -218,6 +230,7 @@ int analysis_finish(const struct options *options, struct session *session, int 
 		result->complete = false;
 	plugins_describe(result);
 	written = write_reports(options, result, pid);
+	keep_last(result);
 	if (!written || heard == LISTENER_NO_TRACE)
 		return EXIT_CANNOT_WORK;
 	if (any_counts(result))

@@ -11,6 +11,7 @@
 
 #include "cli/commands.h"
 #include "cli/debug.h"
+#include "cli/last.h"
 #include "cli/options.h"
 #include "drive/replaced.h"
 #include "report/inputs.h"
@@ -157,7 +158,8 @@ static void print_replay_help(void)
 	printf("perdure replay [--inputs DIR] [--gdb] ID|FILE\n"
 	       "perdure replay --from RESULT.json [--gdb | --image FILE] ID\n\n"
 	       "Shows a finding again: one of perdure explore natively, with the input that it was kept\n"
-	       "with; one of perdure check or model from a JSON result, with its schedule and its crash.\n"
+	       "with; one of perdure check or model from a JSON result, or the last one of this directory,\n"
+	       "with its schedule and its crash.\n"
 	       "Exit status: 1 if the finding is there, 0 if it is not.\n\n"
 	       "  --gdb         the program, or its recovery with PM as the crash leaves it, in gdb\n"
 	       "  --image FILE  only write PM as the crash leaves it, for other tools\n");
@@ -354,9 +356,19 @@ static int replay_input(const struct request *request)
 	return report_again(request->id, result, replay.json, status);
 }
 
+/* Has perdure explore kept one with that name? */
+static bool has_input(const struct request *request)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%s.json", request->directory, request->id);
+	return strchr(request->id, '/') || access(path, R_OK) == 0;
+}
+
 int command_replay(char **words)
 {
 	struct request request = { .directory = INPUTS_DIRECTORY };
+	char last[PATH_MAX];
 
 	if (*words && strcmp(*words, "--help") == 0) {
 		print_replay_help();
@@ -371,8 +383,12 @@ int command_replay(char **words)
 		fprintf(stderr, "perdure: --gdb or --image, not both\n");
 		return EXIT_BAD_USAGE;
 	}
+	last_stays();
+	if (!request.from && !has_input(&request) && last_path(last, sizeof(last)) &&
+	    access(last, R_OK) == 0)
+		request.from = last;
 	if ((request.gdb || request.image) && !request.from) {
-		fprintf(stderr, "perdure: --gdb and --image need --from RESULT.json\n");
+		fprintf(stderr, "perdure: --gdb and --image need a result: --from RESULT.json\n");
 		return EXIT_BAD_USAGE;
 	}
 	return request.from ? replay_result(&request) : replay_input(&request);

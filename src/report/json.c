@@ -315,8 +315,8 @@ static json_t *input_json(int fd)
 static json_t *whole_finding(const struct result *r, size_t number)
 {
 	enum { TIMELINES = 200, FEW = 10, MANY_EVENTS = 1 << 20 };
-	size_t most = r->check && r->session->executions.history.events > MANY_EVENTS ? FEW
-										      : TIMELINES;
+	size_t most =
+		r->check && r->session->executions.history.events > MANY_EVENTS ? FEW : TIMELINES;
 	const struct finding *f = &r->finding[number];
 	json_t *json = finding_json(f, r->check), *timeline;
 	char again[PATH_MAX];

@@ -2,6 +2,7 @@
 """perdure replay of findings of check, model and explore; images of crashes; gdb."""
 
 import json
+import os
 import subprocess
 import time
 import unittest
@@ -135,11 +136,21 @@ int main(int argc, char **argv)
                                 input="quit\n", capture_output=True, text=True, timeout=60, check=False)
         self.assertRegex(result.stdout, r"Breakpoint 1.*main .*two\.c")
 
+    def test_the_last_result_needs_no_file(self):
+        environment = dict(os.environ, XDG_CACHE_HOME=str(self.directory / "cache"))
+        environment.pop("PERDURE_CACHE", None)
+        subprocess.run([TOOLS / "perdure", "check", "--quiet", "--pm", "pool", "--recover", "./log recover", "./log"],
+                       cwd=self.directory, env=environment, input=b"add!", check=False)
+        for finding in ("P3", "P1", "P2"):
+            result = subprocess.run([TOOLS / "perdure", "replay", finding], cwd=self.directory, env=environment, capture_output=True,
+                                    text=True, check=False)
+            self.assertEqual(result.returncode, 1, result.stderr)
+            self.assertIn("%s is there again" % finding, result.stderr)
+
     def test_mistakes(self):
         self.analyse("check")
         self.run_tool("replay", "--from", "result.json", "P99", status=3)
         self.run_tool("replay", "--from", "nothing.json", "P1", status=3)
-        self.run_tool("replay", "--gdb", "P1", status=2)
         self.run_tool("replay", "--from", "result.json", "--gdb", "--image", "x", "P1", status=2)
         self.run_tool("replay", "--from", "result.json", "--image", "no/such/image", "P1", status=3)
         self.run_tool("replay", status=2)
