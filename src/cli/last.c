@@ -13,18 +13,15 @@
 
 bool last_path(char *path, size_t size)
 {
-	const char *own = getenv("PERDURE_CACHE"), *cache = getenv("XDG_CACHE_HOME"),
-		   *home = getenv("HOME");
+	const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
 	char here[PATH_MAX], directory[PATH_MAX];
 
 	if (!getcwd(here, sizeof(here)))
 		return false;
-	if (own && *own)
-		snprintf(directory, sizeof(directory), "%s", own);
-	else if (cache && *cache == '/')
-		snprintf(directory, sizeof(directory), "%s/perdure", cache);
+	if (state && *state == '/')
+		snprintf(directory, sizeof(directory), "%s/perdure", state);
 	else if (home && *home == '/')
-		snprintf(directory, sizeof(directory), "%s/.cache/perdure", home);
+		snprintf(directory, sizeof(directory), "%s/.local/state/perdure", home);
 	else
 		return false;
 	return (size_t)snprintf(path, size, "%s/last-%016lx.json", directory,

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Where it is kept: below PERDURE_CACHE, XDG_CACHE_HOME or ~/.cache. False if there is no such
+/* Where it is kept: below XDG_STATE_HOME or ~/.local/state. False if there is no such
  * place. */
 bool last_path(char *path, size_t size);
 /* A replay is no result of its own. */

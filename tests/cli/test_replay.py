@@ -137,8 +137,7 @@ int main(int argc, char **argv)
         self.assertRegex(result.stdout, r"Breakpoint 1.*main .*two\.c")
 
     def test_the_last_result_needs_no_file(self):
-        environment = dict(os.environ, XDG_CACHE_HOME=str(self.directory / "cache"))
-        environment.pop("PERDURE_CACHE", None)
+        environment = dict(os.environ, XDG_STATE_HOME=str(self.directory / "state"))
         subprocess.run([TOOLS / "perdure", "check", "--quiet", "--pm", "pool", "--recover", "./log recover", "./log"],
                        cwd=self.directory, env=environment, input=b"add!", check=False)
         for finding in ("P3", "P1", "P2"):

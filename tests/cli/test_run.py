@@ -102,7 +102,7 @@ class Run(TestCase):
         self.assertEqual(set(finding), {
             "id", "kind", "oracle", "severity", "cause", "cause_fingerprint", "message", "sites",
             "address", "size", "object", "member", "crash_point", "count", "fingerprint", "fix", "witness",
-            "suppressed", "baseline"})
+            "suppressed", "baseline", "again"})
         self.assertEqual((finding["kind"], finding["size"]), ("missing-flush", 8))
         self.assertEqual(finding["object"], {"map": str(self.directory / "pool"), "offset": 0,
                                              "field": "p[0]"})
