@@ -10,81 +10,14 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/again.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "drive/replaced.h"
+#include "drive/target.h"
 #include "report/inputs.h"
-
-enum { WORDS = 512 };
-
-struct words {
-	char *list[WORDS + 1];
-	unsigned count;
-};
-
-static void add(struct words *words, const char *word)
-{
-	if (words->count < WORDS)
-		words->list[words->count++] = (char *)word;
-}
-
-static void add_all(struct words *words, const json_t *list)
-{
-	const json_t *word;
-	size_t i;
-
-	json_array_foreach(list, i, word) add(words, json_string_value(word));
-}
-
-static pid_t running;
-
-static void end_it(int unused)
-{
-	(void)unused;
-	if (running > 0)
-		kill(running, SIGKILL);
-}
-
-/* Whoever ends this process ends the other one first, so that files can be put back. */
-static int run(const struct words *words, bool quiet, int input)
-{
-	struct sigaction action = { .sa_handler = end_it };
-	int status;
-	pid_t pid;
-
-	sigaction(SIGTERM, &action, NULL);
-	sigaction(SIGHUP, &action, NULL);
-	pid = running = fork();
-
-	if (pid == 0) {
-		signal(SIGTERM, SIG_DFL);
-		signal(SIGHUP, SIG_DFL);
-		if (input >= 0)
-			dup2(input, STDIN_FILENO);
-		if (quiet &&
-		    (!freopen("/dev/null", "w", stdout) || !freopen("/dev/null", "w", stderr)))
-			_exit(126);
-		unsetenv("PERDURE_SESSION");
-		unsetenv("LD_PRELOAD");
-		if (strcmp(words->list[0], "perdure") == 0)
-			execv("/proc/self/exe", words->list);
-		else
-			execvp(words->list[0], words->list);
-		_exit(127);
-	}
-	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	running = 0;
-	return pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-static const char *text(const json_t *object, const char *key)
-{
-	return json_string_value(json_object_get(object, key));
-}
 
 /* ---- images ---- */
 
@@ -108,9 +41,9 @@ static bool put_reads(const json_t *finding, const char *map, const char *path)
 		size_t size;
 		char *bytes;
 
-		if (!text(read, "map") || strcmp(text(read, "map"), map) != 0)
+		if (!again_text(read, "map") || strcmp(again_text(read, "map"), map) != 0)
 			continue;
-		bytes = inputs_unhex(text(read, "bytes"), &size);
+		bytes = inputs_unhex(again_text(read, "bytes"), &size);
 		done &= pwrite(fd, bytes, size,
 			       json_integer_value(json_object_get(read, "offset"))) ==
 			(ssize_t)size;
@@ -135,57 +68,26 @@ static const char *image_of(const char *path, size_t number)
 	return name;
 }
 
-/* What the program was given, or nothing; gdb keeps the terminal. */
-static int input_of(const json_t *result)
-{
-	const char *hex = text(result, "stdin");
-	int fd = memfd_create("perdure-input", MFD_CLOEXEC);
-	size_t size = 0;
-	char *bytes = hex ? inputs_unhex(hex, &size) : NULL;
-
-	if (fd >= 0 &&
-	    (write(fd, bytes ? bytes : "", size) != (ssize_t)size || lseek(fd, 0, SEEK_SET) < 0)) {
-		close(fd);
-		fd = -1;
-	}
-	free(bytes);
-	return fd;
-}
-
 bool debug_save_image(const json_t *result, const json_t *finding, const char *path)
 {
-	const json_t *crash = crash_of(finding);
-	const char *kind = text(json_object_get(finding, "witness"), "image");
-	const char *schedule = text(json_object_get(finding, "witness"), "schedule");
-	struct words words = { 0 };
-	char event[32];
+	const char *kind = again_text(json_object_get(finding, "witness"), "image");
+	struct again again = { 0 };
 	bool done;
 	int input;
 
-	if (!crash || !pm_file(result, 0)) {
+	if (!crash_of(finding) || !pm_file(result, 0)) {
 		fprintf(stderr, "perdure: this finding needs no crash: there is no image\n");
 		return false;
 	}
-	snprintf(event, sizeof(event), "%lld",
-		 json_integer_value(json_object_get(crash, "event")) + 1);
-	add(&words, "perdure");
-	add(&words, text(result, "engine"));
-	add_all(&words, json_object_get(result, "options"));
-	if (schedule && strncmp(schedule, "script:", 7) == 0) {
-		add(&words, "--schedule");
-		add(&words, schedule);
-	}
-	add(&words, "--only-crash");
-	add(&words, event);
-	add(&words, "--image");
-	add(&words, path);
+	again_begin(&again, result, finding);
+	again_add(&again, "--image");
+	again_add(&again, path);
 	if (kind && strcmp(kind, "latest") == 0)
-		add(&words, "--image-latest");
-	add(&words, "--");
-	add_all(&words, json_object_get(result, "command"));
+		again_add(&again, "--image-latest");
+	again_end(&again, result);
 	done = access(path, F_OK) == 0 || errno == ENOENT;
-	input = input_of(result);
-	done = done && input >= 0 && run(&words, true, input) <= EXIT_FINDINGS;
+	input = again_input(result); /* gdb keeps the terminal */
+	done = done && input >= 0 && again_run(&again, true, input) <= EXIT_FINDINGS;
 	close(input);
 	for (size_t i = 0; done && pm_file(result, i); i++)
 		if (access(image_of(path, i), W_OK) == 0)
@@ -207,7 +109,7 @@ static const json_t *place_of(const json_t *finding)
 
 	json_array_foreach(sites, i, site)
 	{
-		const char *role = text(site, "role");
+		const char *role = again_text(site, "role");
 
 		if (role && (strcmp(role, "load") == 0 || strcmp(role, "crash") == 0))
 			return site;
@@ -216,7 +118,7 @@ static const json_t *place_of(const json_t *finding)
 }
 
 /* --recover, as a list of words; the program itself without one. */
-static void add_target(struct words *words, const json_t *result, const json_t *finding)
+static void add_target(struct again *again, const json_t *result, const json_t *finding)
 {
 	const json_t *options = json_object_get(result, "options"), *word;
 	size_t i;
@@ -233,11 +135,11 @@ static void add_target(struct words *words, const json_t *result, const json_t *
 			char **list = options_split(command);
 
 			for (; list && *list; list++)
-				add(words, *list);
+				again_add(again, *list);
 			return;
 		}
 	}
-	add_all(words, json_object_get(result, "command"));
+	again_add_all(again, json_object_get(result, "command"));
 }
 
 /* A file as another one is. */
@@ -260,8 +162,8 @@ static bool put_file(struct replaced *replaced, const char *path, const char *im
 
 static bool put_images(const json_t *result, const json_t *finding, struct replaced *replaced)
 {
-	char directory[] = P_tmpdir "/perdure-XXXXXX", image[PATH_MAX];
-	bool done = mkdtemp(directory);
+	char directory[PATH_MAX - 16], image[PATH_MAX];
+	bool done = target_make_directory(directory, sizeof(directory));
 
 	snprintf(image, sizeof(image), "%s/image", directory);
 	done = done && debug_save_image(result, finding, image);
@@ -278,7 +180,7 @@ int debug_run(const json_t *result, const json_t *finding)
 {
 	const json_t *site = place_of(finding);
 	struct replaced replaced = { 0 };
-	struct words words = { 0 };
+	struct again again = { 0 };
 	char stop[PATH_MAX];
 	int status;
 
@@ -286,20 +188,20 @@ int debug_run(const json_t *result, const json_t *finding)
 		replaced_restore(&replaced);
 		return EXIT_CANNOT_WORK;
 	}
-	snprintf(stop, sizeof(stop), "break %s:%lld", text(site, "file"),
+	snprintf(stop, sizeof(stop), "break %s:%lld", again_text(site, "file"),
 		 json_integer_value(json_object_get(site, "line")));
-	add(&words, "gdb");
-	add(&words, "-q");
-	add(&words, "-ex");
-	add(&words, "set breakpoint pending on");
-	add(&words, "-ex");
-	add(&words, stop);
-	add(&words, "-ex");
-	add(&words, "run");
-	add(&words, "--args");
-	add_target(&words, result, finding);
+	again_add(&again, "gdb");
+	again_add(&again, "-q");
+	again_add(&again, "-ex");
+	again_add(&again, "set breakpoint pending on");
+	again_add(&again, "-ex");
+	again_add(&again, stop);
+	again_add(&again, "-ex");
+	again_add(&again, "run");
+	again_add(&again, "--args");
+	add_target(&again, result, finding);
 	signal(SIGINT, SIG_IGN); /* it is gdb's */
-	status = run(&words, false, -1);
+	status = again_run(&again, false, -1);
 	replaced_restore(&replaced);
 	if (status == 127) {
 		fprintf(stderr, "perdure: cannot run gdb: is it installed?\n");

@@ -269,8 +269,17 @@ int command_explore(char **words)
 		print_explore_help();
 		return EXIT_NOTHING_FOUND;
 	}
-	if (options.sym_recover && !options.crash) {
-		fprintf(stderr, "perdure: --sym-recover needs --crash\n");
+	if (!options.crash &&
+	    (options.sym_recover || options.agains_crash || options.max_crash_points)) {
+		fprintf(stderr, "perdure: %s needs --crash\n",
+			options.sym_recover    ? "--sym-recover"
+			: options.agains_crash ? options.again_crash[0]
+					       : "--max-crash-points");
+		return EXIT_BAD_USAGE;
+	}
+	if (options.schedules.replay) {
+		fprintf(stderr,
+			"perdure: --schedule script: is not for explore, which tries them all\n");
 		return EXIT_BAD_USAGE;
 	}
 	if (options.crash)

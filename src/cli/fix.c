@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/again.h"
 #include "cli/commands.h"
 #include "report/repair.h"
 
-enum { FILES = 256, WORDS = 512 };
+enum { FILES = 256 };
 
 struct request {
 	const char *result, *build;
@@ -28,11 +28,6 @@ struct changes {
 	} file[FILES];
 	unsigned files, edits, left;
 };
-
-static const char *text(const json_t *object, const char *key)
-{
-	return json_string_value(json_object_get(object, key));
-}
 
 static struct repair_file *open_file(struct changes *changes, const char *path)
 {
@@ -55,13 +50,13 @@ static struct repair_file *open_file(struct changes *changes, const char *path)
 static const char *lvalue_of(const json_t *finding, const json_t *edit)
 {
 	const json_t *site = json_array_get(json_object_get(finding, "sites"), 0);
-	const char *file = text(site, "file");
+	const char *file = again_text(site, "file");
 
-	if (!file || strcmp(file, text(edit, "file")) != 0 ||
+	if (!file || strcmp(file, again_text(edit, "file")) != 0 ||
 	    json_integer_value(json_object_get(site, "line")) !=
 		    json_integer_value(json_object_get(edit, "line")))
 		return NULL;
-	return text(json_object_get(finding, "object"), "field");
+	return again_text(json_object_get(finding, "object"), "field");
 }
 
 static void fix_one(struct changes *changes, const json_t *finding)
@@ -75,20 +70,21 @@ static void fix_one(struct changes *changes, const json_t *finding)
 		changes->left++;
 		return;
 	}
-	file = open_file(changes, text(edit, "file"));
+	file = open_file(changes, again_text(edit, "file"));
 	if (!file)
 		return;
 	wish = (struct repair_wish){
-		.what = text(edit, "what"),
+		.what = again_text(edit, "what"),
 		.line = (unsigned)json_integer_value(json_object_get(edit, "line")),
-		.text = text(edit, "text"),
+		.text = again_text(edit, "text"),
 		.lvalue = lvalue_of(finding, edit),
 		.size = (unsigned long)json_integer_value(json_object_get(finding, "size")),
 	};
 	why = repair_edit(file, &wish);
 	if (why) {
-		fprintf(stderr, "perdure: %s at %s:%lld: %s\n", text(finding, "id"),
-			text(edit, "file"), json_integer_value(json_object_get(edit, "line")), why);
+		fprintf(stderr, "perdure: %s at %s:%lld: %s\n", again_text(finding, "id"),
+			again_text(edit, "file"), json_integer_value(json_object_get(edit, "line")),
+			why);
 		changes->left++;
 	} else {
 		changes->edits++;
@@ -102,7 +98,7 @@ static bool is_wanted(const struct request *request, const json_t *finding)
 	    json_is_false(json_object_get(finding, "confirmed")))
 		return false;
 	for (char **id = request->ids; id && *id; id++)
-		if (strcmp(*id, text(finding, "id")) == 0)
+		if (strcmp(*id, again_text(finding, "id")) == 0)
 			return true;
 	return !request->ids || !*request->ids;
 }
@@ -110,8 +106,9 @@ static bool is_wanted(const struct request *request, const json_t *finding)
 /* What is never flushed or fenced is cured first: often nothing else is left then. */
 static unsigned turn_of(const json_t *finding)
 {
-	const char *kind = text(finding, "kind");
-	const char *what = text(json_object_get(json_object_get(finding, "fix"), "edit"), "what");
+	const char *kind = again_text(finding, "kind");
+	const char *what =
+		again_text(json_object_get(json_object_get(finding, "fix"), "edit"), "what");
 
 	if (strcmp(kind, "store-outside-tx") == 0)
 		return 0; /* the commit writes it back */
@@ -165,57 +162,32 @@ static bool save_all(const struct changes *changes, bool changed)
 
 static json_t *analyse(const json_t *result)
 {
-	char *words[WORDS + 8] = { (char *)"perdure" }, path[64];
-	const char *hex = text(result, "stdin");
-	unsigned count = 1;
-	int fd = memfd_create("perdure-result", 0), status;
-	const json_t *word;
-	json_t *again;
-	size_t i;
-	pid_t pid;
+	int fd = memfd_create("perdure-result", 0), input = again_input(result);
+	struct again again = { 0 };
+	json_t *after;
+	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", getpid(), fd);
-	words[count++] = (char *)text(result, "engine");
-	words[count++] = (char *)"--quiet";
-	words[count++] = (char *)"--json";
-	words[count++] = path;
-	json_array_foreach(json_object_get(result, "options"), i, word) if (count < WORDS)
-		words[count++] = (char *)json_string_value(word);
-	words[count++] = (char *)"--";
-	json_array_foreach(json_object_get(result, "command"), i, word) if (count < WORDS)
-		words[count++] = (char *)json_string_value(word);
-	pid = fork();
-	if (pid == 0) {
-		int input = memfd_create("perdure-input", 0);
-		unsigned byte;
-
-		for (size_t k = 0; hex && sscanf(hex + 2 * k, "%2x", &byte) == 1; k++)
-			if (write(input, &byte, 1) != 1)
-				_exit(126);
-		lseek(input, 0, SEEK_SET);
-		if (hex)
-			dup2(input, STDIN_FILENO);
-		if (!freopen("/dev/null", "w", stdout))
-			_exit(126);
-		execv("/proc/self/exe", words);
-		_exit(127);
-	}
-	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	again = json_load_file(path, 0, NULL);
+	again_begin(&again, result, NULL);
+	again_add(&again, "--json");
+	again_add(&again, path);
+	again_end(&again, result);
+	again_run(&again, true, input);
+	after = json_load_file(path, 0, NULL);
+	close(input);
 	close(fd);
-	return again;
+	return after;
 }
 
-/* By their kinds and what they say: lines have shifted. */
+/* Fingerprints do not depend on lines, which have shifted. */
 static bool is_known(const json_t *findings, const json_t *finding)
 {
 	const json_t *other;
 	size_t i;
 
 	json_array_foreach(findings, i,
-			   other) if (strcmp(text(other, "fingerprint"),
-					     text(finding, "fingerprint")) == 0) return true;
+			   other) if (strcmp(again_text(other, "fingerprint"),
+					     again_text(finding, "fingerprint")) == 0) return true;
 	return false;
 }
 
@@ -321,7 +293,7 @@ static bool has_finding(const json_t *result, const char *id)
 
 	json_array_foreach(json_object_get(result, "findings"), i, finding)
 	{
-		if (strcmp(text(finding, "id"), id) == 0)
+		if (strcmp(again_text(finding, "id"), id) == 0)
 			return true;
 	}
 	return false;
@@ -349,7 +321,7 @@ int command_fix(char **words)
 			result ? "it has no findings" : error.text);
 		return EXIT_CANNOT_WORK;
 	}
-	directory = text(result, "directory");
+	directory = again_text(result, "directory");
 	if (directory && chdir(directory) < 0) {
 		fprintf(stderr, "perdure: %s: %s\n", directory, strerror(errno));
 		return EXIT_CANNOT_WORK;

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "cli/again.h"
 #include "cli/commands.h"
 #include "cli/debug.h"
 #include "cli/last.h"
@@ -219,48 +220,30 @@ static const json_t *find(const json_t *result, const char *id)
 
 static void give_stdin(const json_t *result)
 {
-	const char *hex = json_string_value(json_object_get(result, "stdin"));
-	size_t size;
-	char *bytes;
+	const json_t *kept = json_object_get(result, "stdin");
 
-	if (!hex && json_is_null(json_object_get(result, "stdin")))
+	if (json_is_string(kept))
+		dup2(again_input(result), STDIN_FILENO);
+	else if (kept)
 		fprintf(stderr,
 			"perdure: what the program was given as standard input was too much to be "
 			"kept: give it the same\n");
-	if (!hex)
-		return;
-	bytes = inputs_unhex(hex, &size);
-	dup2(memory_file(bytes, size), STDIN_FILENO);
-	free(bytes);
 }
 
 /* The same run, with the one crash; what was not about a crash is seen in any. */
-static int crash_again(struct replay *replay, const json_t *finding, const char *result)
+static int crash_again(const json_t *result, const json_t *finding, const char *path)
 {
-	const json_t *crash = json_object_get(finding, "crash_point"),
-		     *witness = json_object_get(finding, "witness");
-	const char *engine = json_string_value(json_object_get(replay->json, "engine"));
-	const char *schedule = json_string_value(json_object_get(witness, "schedule"));
-	char event[32];
+	const char *engine = again_text(result, "engine");
+	struct again again = { 0 };
+	char **words = again.word + 2; /* behind the name of the command */
 
-	add_word(replay, "--json");
-	add_word(replay, result);
-	add_words(replay, "options");
-	if (schedule && strncmp(schedule, "script:", 7) == 0) {
-		add_word(replay, "--schedule");
-		add_word(replay, schedule);
-	}
-	if (json_is_object(crash)) {
-		snprintf(event, sizeof(event), "%lld",
-			 json_integer_value(json_object_get(crash, "event")) + 1);
-		add_word(replay, "--only-crash");
-		add_word(replay, event);
-	}
-	add_word(replay, "--");
-	add_words(replay, "command");
-	return engine && strcmp(engine, "model") == 0 ? command_model(replay->words)
-	       : engine && strcmp(engine, "run") == 0 ? command_run(replay->words)
-						      : command_check(replay->words);
+	again_begin(&again, result, finding);
+	again_add(&again, "--json");
+	again_add(&again, path);
+	again_end(&again, result);
+	return engine && strcmp(engine, "model") == 0 ? command_model(words)
+	       : engine && strcmp(engine, "run") == 0 ? command_run(words)
+						      : command_check(words);
 }
 
 static int report_again(const char *id, const char *result, const json_t *finding, int status)
@@ -319,7 +302,8 @@ static int replay_result(const struct request *request)
 								     : EXIT_CANNOT_WORK;
 	fd = memfd_create("perdure-result", MFD_CLOEXEC);
 	snprintf(result, sizeof(result), "/proc/%d/fd/%d", getpid(), fd);
-	return report_again(request->id, result, finding, crash_again(&replay, finding, result));
+	return report_again(request->id, result, finding,
+			    crash_again(replay.json, finding, result));
 }
 
 /* ---- an input of perdure explore ---- */

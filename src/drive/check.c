@@ -430,8 +430,10 @@ static void note_threads(struct engine *engine)
 /* A directory without name and without entries stands for those that the program makes. */
 static int open_empty_directory(void)
 {
-	char path[] = P_tmpdir "/perdure-XXXXXX";
-	int fd = mkdtemp(path) ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	char path[PATH_MAX];
+	int fd = target_make_directory(path, sizeof(path))
+			 ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+			 : -1;
 
 	rmdir(path);
 	return fd;

@@ -14,12 +14,9 @@
 bool rerun_start(struct rerun *rerun)
 {
 	struct session_races *races = &rerun->session->races;
-	const char *temporary = getenv("TMPDIR");
 
 	rerun->nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
-	snprintf(races->directory, sizeof(races->directory), "%s/perdure-XXXXXX",
-		 temporary && *temporary ? temporary : "/tmp");
-	if (!mkdtemp(races->directory)) {
+	if (!target_make_directory(races->directory, sizeof(races->directory))) {
 		fprintf(stderr, "perdure: cannot make a directory for copies of PM files: %s\n",
 			strerror(errno));
 		return false;

@@ -562,6 +562,14 @@ int target_start(char **command)
 	return child;
 }
 
+bool target_make_directory(char *path, size_t size)
+{
+	const char *temporary = getenv("TMPDIR");
+
+	snprintf(path, size, "%s/perdure-XXXXXX", temporary && *temporary ? temporary : P_tmpdir);
+	return mkdtemp(path);
+}
+
 const char *target_interrupted(void)
 {
 	for (int i = 0; i < SIGNALS; i++)

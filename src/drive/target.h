@@ -59,6 +59,10 @@ bool target_prepare(int session_fd, bool heap);
 /* Starts a program that target_prepare was called for; -1 after a message. */
 int target_start(char **command);
 
+/* A new directory for what is needed for a while, below TMPDIR or /tmp; its path. False with errno.
+ */
+bool target_make_directory(char *path, size_t size);
+
 /* Signals to perdure that ask it to end: which one, as a budget; null if none came. */
 const char *target_interrupted(void);
 

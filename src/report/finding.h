@@ -126,7 +126,7 @@ struct result {
 	const struct explore *explore;     /* null: inputs were not symbolic */
 	struct coverage *coverage;         /* explore: of instructions that change PM; or null */
 	uint32_t given;                    /* explore --crash: so many paths were crashed … */
-	void *explored;                    /* … and this was written about all of them: json_t */
+	struct json_t *explored;           /* … and this was written about all of them */
 	const struct session *session;     /* what it was collected from */
 	/* Looks at the findings before they are written; or null. */
 	void (*review)(struct result *result, void *context);

@@ -77,12 +77,14 @@ static void *fresh(unsigned size)
 		}                                                                                  \
 	}
 
+#define ALL_ONES(type) ((type)(0 - 1))
+
 #define ARITHMETIC(type)                                                                           \
 	BINARY(add, type, type, a + b, 1)                                                          \
 	BINARY(sub, type, type, a - b, 1)                                                          \
 	BINARY(mul, type, type, a *b, 1)                                                           \
-	BINARY(div, type, type, a / b, b != 0 && b != (type) - 1)                                  \
-	BINARY(rem, type, type, a % b, b != 0 && b != (type) - 1)                                  \
+	BINARY(div, type, type, a / b, b != 0 && b != ALL_ONES(type))                              \
+	BINARY(rem, type, type, a % b, b != 0 && b != ALL_ONES(type))                              \
 	BINARY(and, type, type, a &b, 1)                                                           \
 	BINARY(or, type, type, a | b, 1)                                                           \
 	BINARY(xor, type, type, a ^ b, 1)                                                          \

@@ -33,6 +33,21 @@ int perdure_plain_vsnprintf(char *to, size_t room, const char *format, va_list l
 double perdure_plain_strtod(const char *text);
 long double perdure_plain_strtold(const char *text);
 
+/* What stands before the letter of a conversion: h, H for hh, l for all of that size, L. */
+static inline const char *parse_size(const char *p, char *size)
+{
+	for (;; p++) {
+		if (*p == 'h')
+			*size = *size == 'h' ? 'H' : 'h';
+		else if (*p == 'l' || *p == 'q' || *p == 'j' || *p == 'z' || *p == 'Z' || *p == 't')
+			*size = 'l';
+		else if (*p == 'L')
+			*size = 'L';
+		else
+			return p;
+	}
+}
+
 static inline bool is_space(unsigned char c)
 {
 	return (c == ' ') | (c - 9u < 5);

@@ -18,8 +18,6 @@ struct conversion {
 	int width, precision; /* precision -1: none */
 	char size;            /* h, H for hh, l, j and the like as l, L; 0 */
 	char letter;
-	const char *start; /* the whole of it, for libc */
-	size_t length;
 };
 
 static void put(struct output *out, char c)
@@ -73,23 +71,9 @@ static bool parse_flag(struct conversion *c, char flag)
 	}
 }
 
-static const char *parse_size(const char *p, struct conversion *c)
-{
-	for (;; p++) {
-		if (*p == 'h')
-			c->size = c->size == 'h' ? 'H' : 'h';
-		else if (*p && strchr("lqjzZt", *p))
-			c->size = 'l';
-		else if (*p == 'L')
-			c->size = 'L';
-		else
-			return p;
-	}
-}
-
 static const char *parse(const char *p, struct conversion *c, va_list *list)
 {
-	*c = (struct conversion){ .precision = -1, .start = p };
+	*c = (struct conversion){ .precision = -1 };
 	p++;
 	while (parse_flag(c, *p))
 		p++;
@@ -103,11 +87,10 @@ static const char *parse(const char *p, struct conversion *c, va_list *list)
 		if (c->precision < 0)
 			c->precision = -1;
 	}
-	p = parse_size(p, c);
+	p = parse_size(p, &c->size);
 	c->letter = *p;
 	if (*p)
 		p++;
-	c->length = (size_t)(p - c->start);
 	return p;
 }
 
@@ -208,36 +191,31 @@ static void put_string(struct output *out, const struct conversion *c, const cha
 	put_text(out, c, text, c->precision < 0 ? strlen(text) : strnlen(text, c->precision));
 }
 
+/* One of the two, as the conversion says. */
+static int print_float(char *to, size_t room, const char *format, const struct conversion *c,
+		       double value, long double large)
+{
+	return c->size == 'L'
+		       ? perdure_plain_snprintf(to, room, format, c->width, c->precision, large)
+		       : perdure_plain_snprintf(to, room, format, c->width, c->precision, value);
+}
+
 static void put_float(struct output *out, const struct conversion *c, va_list *list)
 {
-	char format[64], *text;
+	long double large = c->size == 'L' ? va_arg(*list, long double) : 0;
+	double value = c->size == 'L' ? 0 : va_arg(*list, double);
+	char format[32], *text;
 	int n;
 
-	if (c->size == 'L') {
-		long double value = va_arg(*list, long double);
-
-		perdure_plain_snprintf(format, sizeof(format), "%%%s%s%s%s%s*.*L%c",
-				       c->left ? "-" : "", c->plus ? "+" : "", c->space ? " " : "",
-				       c->zero ? "0" : "", c->alternative ? "#" : "", c->letter);
-		n = perdure_plain_snprintf(NULL, 0, format, c->width, c->precision, value);
-		text = malloc((size_t)n + 1);
-		if (text)
-			perdure_plain_snprintf(text, (size_t)n + 1, format, c->width, c->precision,
-					       value);
-	} else {
-		double value = va_arg(*list, double);
-
-		perdure_plain_snprintf(format, sizeof(format), "%%%s%s%s%s%s*.*%c",
-				       c->left ? "-" : "", c->plus ? "+" : "", c->space ? " " : "",
-				       c->zero ? "0" : "", c->alternative ? "#" : "", c->letter);
-		n = perdure_plain_snprintf(NULL, 0, format, c->width, c->precision, value);
-		text = malloc((size_t)n + 1);
-		if (text)
-			perdure_plain_snprintf(text, (size_t)n + 1, format, c->width, c->precision,
-					       value);
-	}
-	if (text)
-		put_all(out, text, (size_t)n);
+	perdure_plain_snprintf(format, sizeof(format), "%%%s%s%s%s%s*.*%s%c", c->left ? "-" : "",
+			       c->plus ? "+" : "", c->space ? " " : "", c->zero ? "0" : "",
+			       c->alternative ? "#" : "", c->size == 'L' ? "L" : "", c->letter);
+	n = print_float(NULL, 0, format, c, value, large);
+	text = malloc((size_t)n + 1);
+	if (!text)
+		return;
+	print_float(text, (size_t)n + 1, format, c, value, large);
+	put_all(out, text, (size_t)n);
 	free(text);
 }
 

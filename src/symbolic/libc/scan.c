@@ -84,17 +84,10 @@ static const char *parse(const char *p, struct conversion *c)
 		c->skip |= *p == '*';
 	while (*p >= '0' && *p <= '9')
 		c->width = c->width * 10 + (size_t)(*p++ - '0');
-	for (;; p++) {
-		if (*p == 'h')
-			c->size = c->size == 'h' ? 'H' : 'h';
-		else if (*p && strchr("lqjzZt", *p))
-			c->size = 'l';
-		else if (*p == 'L')
-			c->size = 'L';
-		else if (*p == 'm')
-			c->allocates = true;
-		else
-			break;
+	p = parse_size(p, &c->size);
+	if (*p == 'm') {
+		c->allocates = true;
+		p = parse_size(p + 1, &c->size);
 	}
 	c->letter = *p;
 	if (*p)
