@@ -11,7 +11,9 @@
  *   emit.c           copies of instructions, with a question before each site: is this PM?
  *   space.c          room for copies, where a jump can reach it
  *   tactics.c        how a jump gets into the program and disturbs nothing else
- *   entry.S, hit.c   what happens when it is PM
+ *   entry.S          where it comes to if it is PM
+ *   quick.c          … if that is soon said
+ *   hit.c            … and all the rest
  *   lanes.c          instructions that touch some elements of many
  *   objects.c        which objects, and when
  *
@@ -80,7 +82,8 @@ struct binary_site {
 	uint8_t length, kind, operands;
 	uint8_t bit; /* bt and its like: the register that says which bit; or BINARY_NO_REGISTER */
 	uint8_t string; /* enum binary_string */
-	uint8_t source; /* of a mov to memory: a register, BINARY_HIGH | one, BINARY_IMMEDIATE */
+	uint8_t deed;   /* enum binary_deed */
+	uint8_t source; /* of a deed: a register, BINARY_HIGH | one, BINARY_IMMEDIATE */
 	int32_t immediate;
 	bool locked;         /* a fence, wherever the operand is */
 	bool if_equal;       /* stores only if the zero flag says so afterwards */
@@ -96,6 +99,15 @@ struct binary_site {
 };
 
 enum { BINARY_HIGH = 32, BINARY_IMMEDIATE = 64 };
+
+/* What a hook can do in place of the instruction. */
+enum binary_deed {
+	BINARY_NO_DEED,
+	BINARY_MOVE,
+	BINARY_SWAP,    /* xchg */
+	BINARY_COMPARE, /* lock cmpxchg */
+	BINARY_ADD,     /* lock xadd */
+};
 
 /* String instructions that may end early. */
 enum binary_string { BINARY_ALL, BINARY_WHILE_EQUAL, BINARY_WHILE_DIFFERENT };
@@ -254,7 +266,7 @@ HIDDEN void binary_patch(struct binary_text *text);
 /* Where an instruction that was moved is now; 0 if it was not. */
 HIDDEN uintptr_t binary_moved_to(uintptr_t address);
 
-/* ---- entry.S, hit.c ---- */
+/* ---- entry.S, quick.c, hit.c ---- */
 
 /* What the entry keeps, from the stack up; the last two are the trampoline's. */
 struct binary_registers {
@@ -296,6 +308,12 @@ HIDDEN void binary_list_state(uint64_t address, uint64_t wanted, bool compact,
 /* The program's registers at the hit that is under way in this thread; null if none is. */
 extern HIDDEN __thread struct binary_registers *binary_hit_registers
 	__attribute__((tls_model("initial-exec")));
+/* False: there is more to do than can be done without vectors; see hit.c. */
+HIDDEN bool binary_quick(struct binary_registers *r);
+/* What a hit has to tell. */
+HIDDEN void binary_tell(struct binary_registers *r, const struct binary_site *site);
+/* It has been told, only signals are left to deliver. */
+extern HIDDEN __thread bool binary_told __attribute__((tls_model("initial-exec")));
 /* The hit was left by a jump. */
 HIDDEN void binary_abandon(void);
 

@@ -420,23 +420,42 @@ static void describe_string(const ZydisDecodedInstruction *is, struct binary_sit
 								      : BINARY_WHILE_DIFFERENT;
 }
 
-/* A plain store of a register or a number can be made by its hook. */
-static void describe_source(const struct zydis_decoded *d, struct binary_site *site)
+static enum binary_deed deed_of(const ZydisDecodedInstruction *is, const struct binary_site *site)
+{
+	if (site->operands != 1 || site->operand[0].size > 8)
+		return BINARY_NO_DEED;
+	if (is->mnemonic == ZYDIS_MNEMONIC_MOV && site->operand[0].actions == BINARY_STORES)
+		return BINARY_MOVE;
+	if (is->mnemonic == ZYDIS_MNEMONIC_XCHG)
+		return BINARY_SWAP;
+	if (is->mnemonic == ZYDIS_MNEMONIC_CMPXCHG && site->locked)
+		return BINARY_COMPARE;
+	if (is->mnemonic == ZYDIS_MNEMONIC_XADD && site->locked)
+		return BINARY_ADD;
+	return BINARY_NO_DEED;
+}
+
+/* A plain store, and what takes most locks, can be done by the hook. */
+static void describe_deed(const struct zydis_decoded *d, struct binary_site *site)
 {
 	const ZydisDecodedOperand *from = &d->operand[1];
+	enum binary_deed deed = deed_of(&d->is, site);
+	enum { RSP = 4 };
 	ZydisRegister r = from->reg.value;
 	bool whole;
 
-	if (d->is.mnemonic != ZYDIS_MNEMONIC_MOV || site->operands != 1 ||
-	    site->operand[0].actions != BINARY_STORES || site->operand[0].size > 8)
-		return;
-	if (from->type == ZYDIS_OPERAND_TYPE_IMMEDIATE) {
+	if (deed && from->type == ZYDIS_OPERAND_TYPE_REGISTER) {
+		uint8_t number = zydis_any_register(r, &whole);
+		bool high = r >= ZYDIS_REGISTER_AH && r <= ZYDIS_REGISTER_BH;
+		bool is_plain = !high && number != RSP;
+
+		site->source = number | (high ? BINARY_HIGH : 0);
+		if (number != BINARY_NO_REGISTER && (deed == BINARY_MOVE || is_plain))
+			site->deed = deed;
+	} else if (deed == BINARY_MOVE && from->type == ZYDIS_OPERAND_TYPE_IMMEDIATE) {
 		site->source = BINARY_IMMEDIATE;
 		site->immediate = (int32_t)from->imm.value.s;
-	} else if (from->type == ZYDIS_OPERAND_TYPE_REGISTER) {
-		site->source = zydis_any_register(r, &whole);
-		if (r >= ZYDIS_REGISTER_AH && r <= ZYDIS_REGISTER_BH)
-			site->source |= BINARY_HIGH;
+		site->deed = deed;
 	}
 }
 
@@ -497,7 +516,7 @@ static bool describe(const struct zydis_decoded *d, bool framed, struct binary_s
 	} else {
 		describe_string(is, site);
 	}
-	describe_source(d, site);
+	describe_deed(d, site);
 	if (is_streaming(is->mnemonic))
 		site->descriptor |= PERDURE_NONTEMPORAL;
 	if (site->locked && site->kind == BINARY_ACCESS)

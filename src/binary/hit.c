@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "binary/binary.h"
+#include "binary/registers.h"
 #include "fibers/fibers.h"
 #include "races/races.h"
 #include "runtime/execution.h"
@@ -31,33 +32,9 @@ void binary_entry_start(void)
 	binary_saves_compactly = a >> 1 & 1;
 }
 
-/* By its number in an encoding. */
-static uint64_t register_value(const struct binary_registers *r, unsigned number)
-{
-	enum { RSP = 4 };
-	const uint64_t *from = &r->r15; /* in descending order, without rsp */
-
-	if (number == RSP)
-		return (uintptr_t)(r + 1) + BINARY_RED_ZONE;
-	return from[number > RSP ? 15 - number : 14 - number];
-}
-
-static uint64_t address_of(const struct binary_registers *r, const struct binary_operand *o)
-{
-	uint64_t address = (int64_t)o->displacement;
-
-	if (o->in_stack)
-		address += *(const uint64_t *)(register_value(r, o->base) + o->slot);
-	else if (o->base != BINARY_NO_REGISTER)
-		address += register_value(r, o->base);
-	if (o->index != BINARY_NO_REGISTER)
-		address += register_value(r, o->index) * o->scale;
-	return (uintptr_t)place_in_window((void *)address);
-}
-
 static int64_t bit_offset(const struct binary_registers *r, unsigned number, uint64_t size)
 {
-	uint64_t value = register_value(r, number);
+	uint64_t value = registers_value(r, number);
 
 	return size == 8 ? (int64_t)value : size == 4 ? (int32_t)value : (int16_t)value;
 }
@@ -114,7 +91,7 @@ static uint64_t range_of(const struct binary_registers *r, const struct binary_s
 	enum { DOWN = 1 << 10 };
 	uint64_t size = o->size;
 
-	*start = address_of(r, o);
+	*start = registers_address(r, o);
 	if (site->bit != BINARY_NO_REGISTER) /* the offset of a bit may lead far away */
 		*start += (bit_offset(r, site->bit, size) >> 3) & -(int64_t)size;
 	if (site->kind != BINARY_STRING)
@@ -146,7 +123,7 @@ static uint32_t descriptor_of(const struct binary_site *site, uint64_t size)
 static bool stores_to_pm(const struct binary_registers *r, const struct binary_site *site)
 {
 	return site->operands && site->operand[0].actions & BINARY_STORES &&
-	       in_window((void *)address_of(r, &site->operand[0]));
+	       in_window((void *)registers_address(r, &site->operand[0]));
 }
 
 /* ---- parts ---- */
@@ -157,19 +134,13 @@ static __thread struct binary_parts stored_parts __attribute__((tls_model("initi
 static void list_parts(const struct binary_registers *r, const struct binary_site *site,
 		       const unsigned char *state, struct binary_parts *parts)
 {
-	uint64_t address = address_of(r, &site->operand[0]);
+	uint64_t address = registers_address(r, &site->operand[0]);
 
 	if (site->kind == BINARY_LANES)
 		binary_list_lanes(&site->lanes, address, state, parts);
 	else
 		binary_list_state(address, r->rdx << 32 | (uint32_t)r->rax,
 				  site->kind == BINARY_COMPACT_STATE, parts);
-}
-
-static bool has_parts(const struct binary_site *site)
-{
-	return site->kind == BINARY_LANES || site->kind == BINARY_STATE ||
-	       site->kind == BINARY_COMPACT_STATE;
 }
 
 static void before_parts(struct binary_registers *r, const struct binary_site *site,
@@ -213,8 +184,9 @@ static void before_access(struct binary_registers *r, const struct binary_site *
 
 	if (site->locked) {
 		if (fibers_on)
-			hook_visible(site->operands ? (void *)address_of(r, &site->operand[0])
-						    : NULL,
+			hook_visible(site->operands
+					     ? (void *)registers_address(r, &site->operand[0])
+					     : NULL,
 				     PERDURE_RMW | PERDURE_ASM | site->operand[0].size, &r->frame);
 		if (!stores_to_pm(r, site)) /* whose hook has a fence of its own */
 			hook_fence(PERDURE_RMW_FENCE, &r->frame);
@@ -259,91 +231,6 @@ static void after_access(struct binary_registers *r, const struct binary_site *s
 
 __thread struct binary_registers *binary_hit_registers __attribute__((tls_model("initial-exec")));
 
-/* ---- without vectors ---- */
-
-HIDDEN bool binary_quick(struct binary_registers *r);
-static __thread bool told __attribute__((tls_model("initial-exec")));
-
-/* Nobody but the checkers of patterns wants to know, and they use no vectors: see CMakeLists.txt.
- */
-static bool may_be_quick(const struct binary_registers *r, const struct binary_site *site)
-{
-#ifdef __clang__
-	return false;
-#endif
-	if (runtime_races && runtime_session->races.discovers)
-		return runtime_thread.shared && !has_parts(site) && site->kind < BINARY_REQUEST;
-	return !runtime_session->listening && !runtime_session->executions.on && !fibers_on &&
-	       runtime_thread.shared && !runtime_thread.judges && !has_parts(site) &&
-	       site->kind < BINARY_REQUEST && stack_is_kept(&r->frame);
-}
-
-static uint64_t source_value(const struct binary_registers *r, const struct binary_site *site)
-{
-	if (site->source == BINARY_IMMEDIATE)
-		return (uint64_t)(int64_t)site->immediate;
-	return register_value(r, site->source & 15) >> (site->source & BINARY_HIGH ? 8 : 0);
-}
-
-/* The hook makes the store itself; the instruction and its second hit are passed over. */
-static bool store_at_once(struct binary_registers *r, const struct binary_site *site)
-{
-	enum { RAISE = 8, SECOND_HIT = 15 };
-	uint64_t address;
-
-	if (site->source == BINARY_NO_REGISTER || runtime_races)
-		return false;
-	address = address_of(r, &site->operand[0]);
-	if (!window_has((void *)address, site->operand[0].size))
-		return false;
-	hook_store((void *)address, source_value(r, site),
-		   descriptor_of(site, site->operand[0].size), NULL, &r->frame);
-	r->back += RAISE + site->length + SECOND_HIT;
-	return true;
-}
-
-static void tell_hit(struct binary_registers *r, const struct binary_site *site);
-
-bool binary_quick(struct binary_registers *r)
-{
-	const struct binary_site *site = &binary_sites[r->site & ~(uint64_t)BINARY_AFTER];
-	bool nested_in_another;
-	int saved_errno;
-
-	if (runtime_session->idle && site->kind < BINARY_REQUEST)
-		return true;
-	if (runtime_races && site->operands == 1 && site->kind != BINARY_STRING &&
-	    !has_parts(site) && site->bit == BINARY_NO_REGISTER && !site->locked &&
-	    !(site->known & RACES_RELEASE) && site->kind != BINARY_FLUSH &&
-	    (site->known & RACES_EXECUTED || site->kind == BINARY_START) &&
-	    races_is_known(site->operand[0].actions, address_of(r, &site->operand[0]),
-			   site->operand[0].size,
-			   site->access ? site->access : site->address + site->length))
-		return true;
-	nested_in_another = binary_hit_registers;
-	told = false;
-	if (!nested_in_another)
-		binary_hit_registers = r; /* signals wait from here on */
-	r->frame.caller = (void *)r->rbp;
-	r->frame.return_address = site->address + site->length;
-	if (nested_in_another)
-		return false;
-	if (site->operands && !runtime_races)
-		lines_prefetch(&runtime_session->lines, address_of(r, &site->operand[0]));
-	if (!may_be_quick(r, site))
-		return false;
-	saved_errno = errno;
-	if (r->site & BINARY_AFTER || !store_at_once(r, site))
-		tell_hit(r, site);
-	errno = saved_errno;
-	if (__builtin_expect(binary_is_awaited(), 0)) {
-		told = true; /* all that is left is to deliver them */
-		return false;
-	}
-	binary_hit_registers = NULL;
-	return true;
-}
-
 /* ---- races ---- */
 
 static uint64_t variable_address(const struct binary_site *site)
@@ -381,7 +268,7 @@ static void tell_races(struct binary_registers *r, const struct binary_site *sit
 		return;
 	}
 	if (site->kind == BINARY_FLUSH) {
-		start = address_of(r, &site->operand[0]);
+		start = registers_address(r, &site->operand[0]);
 		if (in_window((void *)start))
 			races_flush((void *)start, 1, site->descriptor, site->address);
 		return;
@@ -396,7 +283,7 @@ static void tell_races(struct binary_registers *r, const struct binary_site *sit
 		return;
 	}
 	if (site->kind == BINARY_START) {
-		start = address_of(r, &site->operand[0]);
+		start = registers_address(r, &site->operand[0]);
 		if (in_window((void *)start))
 			races_open(site->operand[0].actions, (void *)start, site->operand[0].size,
 				   site->access, &r->frame);
@@ -410,7 +297,7 @@ static void tell_races(struct binary_registers *r, const struct binary_site *sit
 	tell_race(r, site, NULL, variable_address(site), site->variable.size);
 }
 
-static void tell_hit(struct binary_registers *r, const struct binary_site *site)
+void binary_tell(struct binary_registers *r, const struct binary_site *site)
 {
 	if (runtime_races) {
 		tell_races(r, site);
@@ -424,7 +311,8 @@ static void tell_hit(struct binary_registers *r, const struct binary_site *site)
 	} else if (site->kind == BINARY_PAUSE) {
 		hook_visible(NULL, 0, &r->frame);
 	} else if (site->kind == BINARY_FLUSH) {
-		hook_flush((void *)address_of(r, &site->operand[0]), site->descriptor, &r->frame);
+		hook_flush((void *)registers_address(r, &site->operand[0]), site->descriptor,
+			   &r->frame);
 	} else {
 		before_access(r, site);
 	}
@@ -461,18 +349,18 @@ void binary_hit(struct binary_registers *r, const unsigned char *state)
 	int saved_errno = errno;
 
 	binary_hit_registers = r;
-	if (told)
-		told = false;
-	else if (has_parts(site) && r->site & BINARY_AFTER)
+	if (binary_told)
+		binary_told = false;
+	else if (registers_has_parts(site) && r->site & BINARY_AFTER)
 		after_parts(r, site);
-	else if (has_parts(site))
+	else if (registers_has_parts(site))
 		before_parts(r, site, state);
 	else if (site->kind == BINARY_SYSCALL)
 		notice_mapping(r);
 	else if (site->kind == BINARY_REQUEST)
 		r->rdx = client_request(r->rdx, (const volatile uint64_t *)r->rax, &r->frame);
 	else
-		tell_hit(r, site);
+		binary_tell(r, site);
 	if (!outer)
 		binary_deliver();
 	binary_hit_registers = outer;

@@ -4,11 +4,15 @@
 static struct session *current;
 static unsigned muted;
 
-static const struct lines_listener *const all[] = { &pattern_checker, NULL };
-
 void checkers_start(struct session *session)
 {
+	static struct lines_listener wanted;
+	static const struct lines_listener *const all[] = { &wanted, NULL };
+
 	current = session;
+	wanted = pattern_checker;
+	if (!(session->options.enabled & 1u << KIND_OVERWRITE_UNPERSISTED))
+		wanted.overwritten = NULL; /* which would hear much */
 	lines_listen(all);
 }
 

@@ -72,9 +72,19 @@ static void pool_spill(struct lines *lines, struct lines_pool *pool, link_fn lin
 		spin_unlock(&pool->lock);
 }
 
-static uint32_t store_new(struct lines *lines, struct lines_thread *thread)
+static struct lines_store *store_at(const struct lines *lines, const struct lines_line *line,
+				    uint32_t index)
+{
+	return index == LINES_OWN ? (struct lines_store *)&line->own : &lines->store[index];
+}
+
+static uint32_t store_new(struct lines *lines, struct lines_thread *thread,
+			  const struct lines_line *line)
 {
 	uint32_t index;
+
+	if (!line->own.bytes)
+		return LINES_OWN;
 
 	if (!thread->free_stores)
 		pool_refill(lines, &lines->stores, store_link, thread, &thread->free_stores,
@@ -90,9 +100,12 @@ static uint32_t store_new(struct lines *lines, struct lines_thread *thread)
 }
 
 /* A null thread is the coordinator's after everybody is gone: nothing needs to be reused. */
-static void store_free(struct lines *lines, struct lines_thread *thread, uint32_t index)
+static void store_free(struct lines *lines, struct lines_thread *thread, struct lines_line *line,
+		       uint32_t index)
 {
-	if (!thread)
+	if (index == LINES_OWN)
+		line->own.bytes = 0;
+	if (index == LINES_OWN || !thread)
 		return;
 	lines->store[index].next = thread->free_stores;
 	thread->free_stores = index;
@@ -139,7 +152,8 @@ static uint64_t line_address(const struct lines *lines, uint64_t index)
 	return lines->base + index * LINES_LINE_SIZE;
 }
 
-static bool line_lock(struct lines *lines, struct lines_thread *thread, uint64_t index)
+static inline __attribute__((always_inline)) bool
+line_lock(struct lines *lines, struct lines_thread *thread, uint64_t index)
 {
 	struct lines_line *line = &lines->line[index];
 
@@ -157,7 +171,7 @@ static bool line_lock(struct lines *lines, struct lines_thread *thread, uint64_t
 	return true;
 }
 
-static void line_unlock(struct lines *lines, struct lines_thread *thread, uint64_t index)
+static inline void line_unlock(struct lines *lines, struct lines_thread *thread, uint64_t index)
 {
 	if (!thread)
 		return;
@@ -167,7 +181,7 @@ static void line_unlock(struct lines *lines, struct lines_thread *thread, uint64
 
 static uint32_t next_sequence(struct lines *lines, const struct lines_line *line)
 {
-	uint32_t store = line->stores ? lines->store[line->stores].sequence : 0;
+	uint32_t store = line->stores ? store_at(lines, line, line->stores)->sequence : 0;
 	uint32_t flush = line->flushes ? lines->flush[line->flushes].sequence : 0;
 
 	return (store > flush ? store : flush) + 1;
@@ -193,14 +207,14 @@ static void drop_covered(struct lines *lines, struct lines_thread *thread, struc
 
 	while (*link) {
 		uint32_t index = *link;
-		struct lines_store *store = &lines->store[index];
+		struct lines_store *store = store_at(lines, line, index);
 
 		if (flush && !flush_covers(flush, store)) {
 			link = &store->next;
 			continue;
 		}
 		*link = store->next;
-		store_free(lines, thread, index);
+		store_free(lines, thread, line, index);
 	}
 }
 
@@ -307,7 +321,7 @@ static uint32_t take_over(struct lines *lines, struct lines_thread *thread, uint
 
 	for (uint32_t *link = &line->stores; *link;) {
 		uint32_t i = *link;
-		struct lines_store *old = &lines->store[i];
+		struct lines_store *old = store_at(lines, line, i);
 
 		if (old->bytes & bytes) {
 			uint64_t shared = old->bytes & bytes;
@@ -323,7 +337,7 @@ static uint32_t take_over(struct lines *lines, struct lines_thread *thread, uint
 			link = &old->next;
 		} else if (!old->bytes) {
 			*link = old->next;
-			store_free(lines, thread, i);
+			store_free(lines, thread, line, i);
 		} else {
 			link = &old->next;
 		}
@@ -346,13 +360,13 @@ void lines_end_store(struct lines *lines, struct lines_thread *thread, uint64_t 
 	}
 	entry = take_over(lines, thread, index, bytes, stack, nontemporal);
 	if (entry) {
-		lines->store[entry].bytes |= bytes;
-		lines->store[entry].event = thread->event;
-	} else if ((entry = store_new(lines, thread))) {
+		store_at(lines, line, entry)->bytes |= bytes;
+		store_at(lines, line, entry)->event = thread->event;
+	} else if ((entry = store_new(lines, thread, line))) {
 		if (!line->stores)
 			lines->touched[(address - lines->base) >> LINES_BLOCK_SHIFT] |=
 				LINES_STORED;
-		lines->store[entry] = (struct lines_store){
+		*store_at(lines, line, entry) = (struct lines_store){
 			.bytes = bytes,
 			.event = thread->event,
 			.next = line->stores,
@@ -373,23 +387,37 @@ static bool flush_is_redundant(struct lines *lines, const struct lines_thread *t
 			       const struct lines_line *line, uint32_t *earlier)
 {
 	*earlier = line->cleaner;
-	for (uint32_t i = line->stores; i; i = lines->store[i].next) {
-		uint32_t cover = own_cover(lines, thread, line, &lines->store[i]);
+	for (uint32_t i = line->stores; i;) {
+		const struct lines_store *store = store_at(lines, line, i);
+		uint32_t cover = own_cover(lines, thread, line, store);
 
 		if (!cover)
 			return false;
 		*earlier = lines->flush[cover].stack;
+		i = store->next;
 	}
 	return true;
 }
 
-/* Never 0. */
+static uint64_t mix(uint64_t a, uint64_t b)
+{
+	unsigned __int128 product = (unsigned __int128)a * b;
+
+	return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+/* Never 0. The four products do not wait for each other. */
 static uint64_t hash_line(const volatile uint64_t *memory)
 {
-	uint64_t hash = 0x9e3779b97f4a7c15ull;
+	static const uint64_t key[LINES_LINE_SIZE / 8] = {
+		0x9e3779b97f4a7c15ull, 0xff51afd7ed558ccdull, 0xc4ceb9fe1a85ec53ull,
+		0xbf58476d1ce4e5b9ull, 0x94d049bb133111ebull, 0xd6e8feb86659fd93ull,
+		0xa0761d6478bd642full, 0xe7037ed1a0b428dbull,
+	};
+	uint64_t hash = 0;
 
-	for (int i = 0; i < LINES_LINE_SIZE / 8; i++)
-		hash = (hash ^ memory[i]) * 0xff51afd7ed558ccdull + (hash >> 29);
+	for (int i = 0; i < LINES_LINE_SIZE / 8; i += 2)
+		hash += mix(memory[i] ^ key[i], memory[i + 1] ^ key[i + 1]);
 	return hash | 1;
 }
 
@@ -529,19 +557,21 @@ static bool is_forgotten(const struct forgetting *what, const struct lines_store
 static void forget_stores(struct lines *lines, struct lines_thread *thread, uint64_t index,
 			  uint64_t bytes, const struct forgetting *what)
 {
-	uint32_t *link = &lines->line[index].stores;
+	struct lines_line *line = &lines->line[index];
+	uint32_t *link = &line->stores;
 
 	while (*link) {
 		uint32_t i = *link;
+		struct lines_store *store = store_at(lines, line, i);
 
-		if (is_forgotten(what, &lines->store[i]))
-			lines->store[i].bytes &= ~bytes;
-		if (lines->store[i].bytes) {
-			link = &lines->store[i].next;
+		if (is_forgotten(what, store))
+			store->bytes &= ~bytes;
+		if (store->bytes) {
+			link = &store->next;
 			continue;
 		}
-		*link = lines->store[i].next;
-		store_free(lines, thread, i);
+		*link = store->next;
+		store_free(lines, thread, line, i);
 	}
 }
 
@@ -590,8 +620,8 @@ static void lose_line(struct lines *lines, struct lines_thread *thread, uint64_t
 {
 	struct lines_line *line = &lines->line[index];
 
-	for (uint32_t i = line->stores; i; i = lines->store[i].next) {
-		const struct lines_store *store = &lines->store[i];
+	for (uint32_t i = line->stores; i; i = store_at(lines, line, i)->next) {
+		const struct lines_store *store = store_at(lines, line, i);
 		uint64_t lost = store->bytes & bytes;
 		uint32_t flush = 0;
 
@@ -703,12 +733,12 @@ enum lines_state lines_query(const struct lines *lines, uint64_t address, uint64
 			address = lines->base + (block + 1) * per_block;
 			continue;
 		}
-		for (uint32_t i = line->stores; i; i = lines->store[i].next) {
+		for (uint32_t i = line->stores; i; i = store_at(lines, line, i)->next) {
 			enum lines_state state;
 
-			if (!(lines->store[i].bytes & bytes))
+			if (!(store_at(lines, line, i)->bytes & bytes))
 				continue;
-			state = store_state(lines, line, &lines->store[i]);
+			state = store_state(lines, line, store_at(lines, line, i));
 			if (state > worst)
 				worst = state;
 		}

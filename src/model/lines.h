@@ -29,15 +29,6 @@ enum lines_touched { LINES_STORED = 1, LINES_EXCLUDED = 2 };
 
 enum lines_model { LINES_PX86, LINES_EADR };
 
-struct lines_line {
-	uint32_t lock;
-	uint32_t stores;   /* newest first; 0 ends a list */
-	uint32_t flushes;  /* pending ones, newest first */
-	uint32_t cleaner;  /* the call stack of the last flush, 0 if none */
-	uint64_t excluded; /* bytes that the program declared volatile, one bit each */
-	uint64_t content;  /* hash of what the last flush found; 0 after a store, or if unknown */
-};
-
 /* A store of which some bytes are not yet persistent. Sequence numbers order a line's entries. */
 struct lines_store {
 	uint64_t bytes; /* one bit a byte of the line */
@@ -48,6 +39,18 @@ struct lines_store {
 	uint16_t thread;
 	uint16_t nontemporal;
 };
+
+/* In one cache line, with its first store: most lines have no second one. */
+struct lines_line {
+	uint32_t lock;
+	uint32_t stores;   /* newest first; 0 ends a list */
+	uint32_t flushes;  /* pending ones, newest first */
+	uint32_t cleaner;  /* the call stack of the last flush, 0 if none */
+	uint64_t excluded; /* bytes that the program declared volatile, one bit each */
+	uint64_t content;  /* hash of what the last flush found; 0 after a store, or if unknown */
+	struct lines_store own; /* LINES_OWN in the list; free while it has no bytes */
+} __attribute__((aligned(LINES_LINE_SIZE)));
+#define LINES_OWN UINT32_MAX
 
 struct lines_flush {
 	uint64_t line; /* index; LINES_NO_LINE once it has nothing left to do */

@@ -86,14 +86,7 @@ struct racer_pair {
 	uint32_t traits;
 };
 
-/* A stack that was taken a moment ago: see stack.c. */
-struct racer_stack {
-	uintptr_t pc, sp, back[2];
-	const uintptr_t *returns[2];
-	uint32_t image, number;
-};
-
-enum { RACES_SEEN = 1 << 12, RACES_KNOWN = 1 << 10, RACES_STACKS = 1 << 8 };
+enum { RACES_SEEN = 1 << 12, RACES_KNOWN = 1 << 10 };
 enum { RACES_OBJECTS = 1 << 14 };
 
 struct racer {
@@ -119,7 +112,6 @@ struct racer {
 	/* What need not be looked at again. */
 	struct racer_seen seen[RACES_SEEN];
 	struct racer_pair known[RACES_KNOWN];
-	struct racer_stack stack[RACES_STACKS];
 	uint32_t acquired[RACES_OBJECTS]; /* versions of what it has acquired */
 };
 extern HIDDEN struct racer *racers;

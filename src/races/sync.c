@@ -75,8 +75,6 @@ struct racer *racer_self(void)
 	for (i = 0; i < RACES_HELD; i++)
 		self->hold[i] = NULL;
 	self->watch.finding = 0;
-	for (i = 0; i < RACES_STACKS; i++) /* those of a thread whose stack is gone */
-		self->stack[i].pc = 0;
 	return self;
 }
 

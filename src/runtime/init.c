@@ -24,6 +24,7 @@
 struct session *runtime_session;
 uint32_t runtime_image;
 bool runtime_involved;
+bool runtime_plain;
 bool runtime_has_sanitizer;
 bool runtime_is_zygote;
 uintptr_t runtime_pm_end = UINTPTR_MAX;
@@ -163,6 +164,7 @@ static void attach(const char *path)
 			execution_note_input(INPUT_PROGRAMS);
 	}
 	runtime_wants_loads |= session->stream.on;
+	runtime_plain = !runtime_races && !session->executions.on && !session->stream.on;
 	runtime_has_sanitizer = real_exists("__sanitizer_print_stack_trace");
 	if (runtime_involved) {
 		modules_update();

@@ -16,7 +16,7 @@
 #include "model/spin.h"
 #include "runtime/execution.h"
 
-#define TOUCHED_BASE 0x230000000000ull /* a table with an entry for each line of the window */
+#define TOUCHED_BASE 0x250000000000ull /* a table with an entry for each line of the window */
 #define IMAGE_BASE 0x240000000000ull   /* the image once more, read-only, at the same offsets */
 enum { FILES = 64, PAGE = 4096 };
 

@@ -83,6 +83,8 @@ struct thread {
 	struct thread_call call[THREAD_CALLS];
 	struct transactions *transactions; /* null until the first one */
 };
+/* Nothing but the checkers of patterns looks at accesses. */
+extern HIDDEN bool runtime_plain;
 extern HIDDEN __thread struct thread runtime_thread __attribute__((tls_model("initial-exec")));
 
 /*
@@ -169,8 +171,11 @@ static inline bool is_followed(const void *p)
 /* ---- stack.c ---- */
 
 HIDDEN void stack_init(void);
-/* Is the stack of this access in patched code known, without a look at unwind tables? */
-HIDDEN bool stack_is_kept(const struct frame *frame);
+/* The stack of a hit in patched code, if it can be told without a look at unwind tables; or 0. */
+struct binary_registers;
+HIDDEN uint32_t stack_find(const struct binary_registers *hit);
+/* The same, and keeps it for stack_capture. */
+HIDDEN bool stack_is_kept(const struct binary_registers *hit);
 /* How a function that a hook has called stands in stacks. */
 static inline uintptr_t stack_entry(const void *function)
 {

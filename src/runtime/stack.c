@@ -80,8 +80,10 @@ struct walk {
 	uint32_t depth;
 	bool complete; /* reached main or a thread's start function */
 	bool handler;  /* went through a signal handler */
-	const uintptr_t
-		*returns[2]; /* where the first two return addresses lie, if that is known */
+	uint32_t
+		words; /* that say it is this stack; more than there is room for: not all of them */
+	const uintptr_t *word[STACKS_WORDS_SEEN];
+	bool by_rbp; /* and so does rbp as it was at the start */
 };
 
 static bool walk_add(struct walk *walk, uintptr_t pc)
@@ -380,16 +382,22 @@ static const struct thread_call *call_above(uintptr_t sp)
 	return found;
 }
 
+static uintptr_t see_word(struct walk *walk, uintptr_t at)
+{
+	if (walk->words < STACKS_WORDS_SEEN)
+		walk->word[walk->words] = (const uintptr_t *)at;
+	walk->words++;
+	return *(const uintptr_t *)at;
+}
+
 /* False if something is not known. */
 static bool walk_known(struct walk *walk, uintptr_t pc, uintptr_t sp, uintptr_t rbp)
 {
 	const uintptr_t low = runtime_thread.stack_low, high = runtime_thread.stack_high;
-	bool has_rbp = true;
-	unsigned frames_done = 0;
+	bool has_rbp = true, first_rbp = true;
 
-	walk->depth = 0;
-	walk->complete = walk->handler = false;
-	walk->returns[0] = walk->returns[1] = NULL;
+	walk->depth = walk->words = 0;
+	walk->complete = walk->handler = walk->by_rbp = false;
 	for (;;) {
 		const struct thread_call *call = NULL;
 		uint64_t word;
@@ -408,6 +416,7 @@ static bool walk_known(struct walk *walk, uintptr_t pc, uintptr_t sp, uintptr_t 
 		if (!walk_add(walk, pc))
 			return true;
 		if (call) {
+			walk->words = UINT16_MAX; /* and another time it may be another call */
 			sp = (uintptr_t)(call->frame + 1);
 			rbp = (uintptr_t)call->frame->caller;
 			has_rbp = true;
@@ -421,7 +430,8 @@ static bool walk_known(struct walk *walk, uintptr_t pc, uintptr_t sp, uintptr_t 
 			kept = keeps_rbp[frame_slot(pc) - frames];
 			has_rbp = kept && sp <= high;
 			if (has_rbp)
-				rbp = ((const uintptr_t *)sp)[-(int)kept];
+				rbp = see_word(walk, sp - kept * sizeof(sp));
+			first_rbp = false;
 			break;
 		case FRAME_KEEPS:
 			sp += (word >> KIND_BITS & LARGEST) * sizeof(uint64_t);
@@ -430,8 +440,10 @@ static bool walk_known(struct walk *walk, uintptr_t pc, uintptr_t sp, uintptr_t 
 			if (!has_rbp || rbp < sp || rbp + 2 * sizeof(rbp) > high ||
 			    rbp % sizeof(rbp))
 				return false;
+			walk->by_rbp |= first_rbp;
+			first_rbp = false;
 			sp = rbp + 2 * sizeof(rbp);
-			rbp = *(const uintptr_t *)rbp;
+			rbp = see_word(walk, rbp);
 			break;
 		case FRAME_LAST:
 			return true;
@@ -440,9 +452,7 @@ static bool walk_known(struct walk *walk, uintptr_t pc, uintptr_t sp, uintptr_t 
 		}
 		if (sp > high || sp % sizeof(sp))
 			return false;
-		if (frames_done < 2)
-			walk->returns[frames_done++] = (const uintptr_t *)sp - 1;
-		pc = ((const uintptr_t *)sp)[-1];
+		pc = see_word(walk, sp - sizeof(sp));
 	}
 }
 
@@ -464,44 +474,76 @@ static __thread struct {
 	uint32_t number;
 } last_patched __attribute__((tls_model("initial-exec")));
 
-/*
- * The same instruction at the same depth, called by the same two callers: the others are the same
- * as well, or were in the meantime exchanged for some that look like them.
- */
-static bool is_recent(const struct racer_stack *r, uintptr_t pc, uintptr_t sp)
+/* ---- those of a moment ago ---- */
+
+/* The first of some places for it. */
+enum { RECENT_WAYS = 4 };
+
+static struct stacks_recent *recent_slot(uintptr_t pc, uintptr_t sp)
 {
-	return r->pc == pc && r->sp == sp && r->image == modules_image() &&
-	       *r->returns[0] == r->back[0] && *r->returns[1] == r->back[1];
+	uint64_t at = ((pc ^ sp << 7) * 0x9e3779b97f4a7c15ull >> 40) % STACKS_RECENT;
+
+	return &runtime_thread.shared->recent[at & -(uint64_t)RECENT_WAYS];
 }
 
-bool stack_is_kept(const struct frame *frame)
+static bool is_recent(const struct stacks_recent *r, uintptr_t pc, uintptr_t sp, uintptr_t rbp)
 {
-	uintptr_t pc = frame->return_address, sp = (uintptr_t)frame;
-	struct racer *racer = runtime_races ? racer_known() : NULL;
-	struct racer_stack *near =
-		racer ? &racer->stack[((pc ^ sp << 7) * 0x9e3779b97f4a7c15ull >> 40) % RACES_STACKS]
-		      : NULL;
-	struct walk walk;
-
-	last_patched.frame = NULL; /* not everybody wants a stack */
-	if (near && is_recent(near, pc, sp)) {
-		last_patched.number = near->number;
-		last_patched.frame = frame;
-		return true;
-	}
-	if (!walk_patched(&walk, frame))
+	if (r->pc != pc || r->sp != sp || (r->by_rbp && r->rbp != rbp) ||
+	    r->image != modules_image())
 		return false;
+	for (unsigned i = 0; i < r->words; i++)
+		if (((const uintptr_t *)sp)[r->above[i]] != r->word[i])
+			return false;
+	return true;
+}
+
+static void note_recent(struct stacks_recent *r, const struct walk *walk, uintptr_t pc,
+			uintptr_t sp, uintptr_t rbp, uint32_t number)
+{
+	r->pc = 0;
+	if (walk->words > STACKS_WORDS_SEEN)
+		return;
+	for (unsigned i = 0; i < walk->words; i++) {
+		uintptr_t above = ((uintptr_t)walk->word[i] - sp) / sizeof(sp);
+
+		if (above > UINT16_MAX)
+			return;
+		r->above[i] = above;
+		r->word[i] = *walk->word[i];
+	}
+	r->words = walk->words;
+	r->sp = sp;
+	r->by_rbp = walk->by_rbp;
+	r->rbp = rbp;
+	r->image = modules_image();
+	r->number = number;
+	r->pc = pc;
+}
+
+uint32_t stack_find(const struct binary_registers *hit)
+{
+	uintptr_t pc = hit->frame.return_address, sp = (uintptr_t)hit;
+	struct stacks_recent *recent = recent_slot(pc, sp);
+	struct walk walk;
+	uint32_t number;
+
+	for (unsigned i = 0; i < RECENT_WAYS; i++)
+		if (is_recent(&recent[i], pc, sp, hit->rbp))
+			return recent[i].number;
+	if (!walk_known(&walk, pc, (uintptr_t)(hit + 1) + BINARY_RED_ZONE, hit->rbp))
+		return 0;
 	walk_finish(&walk);
-	last_patched.number = stacks_find(&runtime_session->stacks, &runtime_thread.shared->stacks,
-					  modules_image(), walk.pc, walk.depth);
-	last_patched.frame = last_patched.number ? frame : NULL;
-	if (near && last_patched.number && walk.returns[1])
-		*near = (struct racer_stack){ pc,
-					      sp,
-					      { *walk.returns[0], *walk.returns[1] },
-					      { walk.returns[0], walk.returns[1] },
-					      modules_image(),
-					      last_patched.number };
+	number = stacks_find(&runtime_session->stacks, &runtime_thread.shared->stacks,
+			     modules_image(), walk.pc, walk.depth);
+	if (number)
+		note_recent(&recent[number % RECENT_WAYS], &walk, pc, sp, hit->rbp, number);
+	return number;
+}
+
+bool stack_is_kept(const struct binary_registers *hit)
+{
+	last_patched.number = stack_find(hit);
+	last_patched.frame = last_patched.number ? &hit->frame : NULL;
 	return last_patched.number;
 }
 

@@ -26,15 +26,15 @@ static const uint64_t at_stack_words = 1 * GIB;
 static const uint64_t at_stores = 16 * GIB;
 static const uint64_t at_flushes = 136 * GIB;
 static const uint64_t at_lines = 256 * GIB;
-static const uint64_t at_transactions = 768 * GIB;
-static const uint64_t at_log_events = 1024 * GIB;
-static const uint64_t at_log_data = 1152 * GIB;
-static const uint64_t at_built = 1536 * GIB;
-static const uint64_t at_executions = 1792 * GIB;
-static const uint64_t at_choices = 1799 * GIB;
-static const uint64_t at_reads = 1800 * GIB;
-static const uint64_t at_explore = 2032 * GIB;
-static const uint64_t session_size = 2048 * GIB;
+static const uint64_t at_transactions = 1280 * GIB;
+static const uint64_t at_log_events = 1536 * GIB;
+static const uint64_t at_log_data = 1664 * GIB;
+static const uint64_t at_built = 2048 * GIB;
+static const uint64_t at_executions = 2304 * GIB;
+static const uint64_t at_choices = 2311 * GIB;
+static const uint64_t at_reads = 2312 * GIB;
+static const uint64_t at_explore = 2544 * GIB;
+static const uint64_t session_size = 2560 * GIB;
 
 /* Of each execution: what it reads, and the lines that are uncertain for it. */
 static const uint64_t room_for_reads = 1 * GIB;

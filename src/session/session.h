@@ -100,6 +100,7 @@ struct session_thread {
 	bool used;
 	uint64_t loads, stores, flushes, fences;
 	struct stacks_cache stacks;
+	struct stacks_recent recent[STACKS_RECENT];
 };
 
 /* A thread's transactions, where they outlive it: what was in flight is known to be unfinished. */

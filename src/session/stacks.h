@@ -16,6 +16,8 @@ enum {
 	STACKS_OUTER = 8,  /* … and the outermost few */
 	STACKS_DEPTH = STACKS_INNER + STACKS_OUTER,
 	STACKS_CACHED = 256,
+	STACKS_RECENT = 128,
+	STACKS_WORDS_SEEN = 15,
 };
 
 /* A thread's own recent stacks, in front of the shared table. */
@@ -24,6 +26,19 @@ struct stacks_cache {
 		uint64_t hash;
 		uint32_t number;
 	} entry[STACKS_CACHED];
+};
+
+/*
+ * A stack that a thread was at a moment ago, and the words on it that say so: if they are what they
+ * were, so is the stack.
+ */
+struct stacks_recent {
+	uint64_t pc, sp, rbp;
+	uint32_t image, number;
+	bool by_rbp; /* is it one of them? */
+	uint16_t words;
+	uint16_t above[STACKS_WORDS_SEEN]; /* sp, in words */
+	uint64_t word[STACKS_WORDS_SEEN];
 };
 
 /* In stacks.word: hash, image and depth, then the frames. A number is the index of the hash. */

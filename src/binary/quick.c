@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Hits that need no vector registers, which nobody has kept yet: see CMakeLists.txt. Most are told
+ * to nobody but the checkers of patterns, and those are short.
+ */
+#include <errno.h>
+
+#include "binary/binary.h"
+#include "binary/registers.h"
+#include "fibers/fibers.h"
+#include "races/races.h"
+#include "runtime/hooks.h"
+
+__thread bool binary_told __attribute__((tls_model("initial-exec")));
+
+/* The hook has done it: the instruction and its second hit are passed over. */
+static void pass_over(struct binary_registers *r, const struct binary_site *site)
+{
+	enum { RAISE = 8, SECOND_HIT = 15 };
+
+	r->back += RAISE + site->length + SECOND_HIT;
+}
+
+static uint64_t source_value(const struct binary_registers *r, const struct binary_site *site)
+{
+	if (site->source == BINARY_IMMEDIATE)
+		return (uint64_t)(int64_t)site->immediate;
+	return registers_value(r, site->source & 15) >> (site->source & BINARY_HIGH ? 8 : 0);
+}
+
+/* ---- locked instructions ---- */
+
+/* One of them, as it is; what it says in rax and the flags. */
+#define LOCKED(instruction, p, accumulator, source, flags)                                         \
+	__asm__ volatile("lock " instruction "\n\tmov %%rax, %[a]\n\tlahf\n\tseto %%al"            \
+			 : [a] "=&r"(accumulator), [s] "+&r"(source),                              \
+			   "=&a"(flags), [m] "+m"(*(volatile char *)(p))                           \
+			 : "2"(accumulator)                                                        \
+			 : "cc", "memory")
+#define LOCKED_SIZES(name, p, size, accumulator, source, flags)                                    \
+	do {                                                                                       \
+		if ((size) == 8)                                                                   \
+			LOCKED(name "q %q[s], %[m]", p, accumulator, source, flags);               \
+		else if ((size) == 4)                                                              \
+			LOCKED(name "l %k[s], %[m]", p, accumulator, source, flags);               \
+		else if ((size) == 2)                                                              \
+			LOCKED(name "w %w[s], %[m]", p, accumulator, source, flags);               \
+		else                                                                               \
+			LOCKED(name "b %b[s], %[m]", p, accumulator, source, flags);               \
+	} while (0)
+
+/* Does what the instruction would do to memory, registers and flags; false if it has not stored. */
+static bool do_locked(struct binary_registers *r, const struct binary_site *site, void *p)
+{
+	enum { ZERO = 1 << 6, OVERFLOW = 1 << 11, OTHERS = 0xd5 };
+	uint64_t *source = registers_at(r, site->source), s = *source, a = r->rax, flags = 0;
+	unsigned size = site->operand[0].size;
+
+	switch (site->deed) {
+	case BINARY_SWAP:
+		LOCKED_SIZES("xchg", p, size, a, s, flags);
+		*source = s;
+		return true;
+	case BINARY_ADD:
+		LOCKED_SIZES("xadd", p, size, a, s, flags);
+		*source = s;
+		break;
+	default:
+		LOCKED_SIZES("cmpxchg", p, size, a, s, flags);
+		r->rax = a;
+	}
+	r->flags &= ~(uint64_t)(OTHERS | OVERFLOW);
+	r->flags |= (flags >> 8 & OTHERS) | (flags & 1 ? OVERFLOW : 0);
+	return site->deed == BINARY_ADD || r->flags & ZERO;
+}
+
+/* ---- told to the checkers of patterns, and to nobody else ---- */
+
+static void store_value(void *p, uint64_t value, unsigned size)
+{
+	if (size == 8)
+		*(volatile uint64_t *)p = value;
+	else if (size == 4)
+		*(volatile uint32_t *)p = value;
+	else if (size == 2)
+		*(volatile uint16_t *)p = value;
+	else
+		*(volatile uint8_t *)p = value;
+}
+
+static void plain_fence(struct session_thread *thread, uint32_t stack)
+{
+	thread->fences++;
+	lines_fence(&runtime_session->lines, &thread->lines, stack, false);
+	__perdure_inline.pending = 0;
+}
+
+static bool plain_store(struct session_thread *thread, struct binary_registers *r,
+			const struct binary_site *site, uint32_t stack)
+{
+	uint64_t address = registers_address(r, &site->operand[0]);
+	unsigned size = site->operand[0].size;
+	struct lines *lines = &runtime_session->lines;
+	bool done = true;
+
+	if (!window_has((void *)address, size) || !is_followed((void *)address) ||
+	    address % PERDURE_LINE_SIZE + size > PERDURE_LINE_SIZE)
+		return false;
+	if (site->locked)
+		plain_fence(thread, stack);
+	thread->lines.event++;
+	if (!lines_begin(lines, &thread->lines, address))
+		return false;
+	if (site->locked)
+		done = do_locked(r, site, (void *)address);
+	else
+		store_value((void *)address, source_value(r, site), size);
+	if (done)
+		lines_end_store(lines, &thread->lines, address, lines_bytes(address, size), stack,
+				false);
+	else
+		lines_cancel(lines, address);
+	thread->stores += done;
+	__perdure_inline.stored = 1;
+	pass_over(r, site);
+	return true;
+}
+
+static bool plain_flush(struct session_thread *thread, const struct binary_registers *r,
+			const struct binary_site *site, uint32_t stack)
+{
+	uint64_t line = registers_address(r, &site->operand[0]) & -(uint64_t)PERDURE_LINE_SIZE;
+
+	if (!is_followed((void *)line))
+		return false;
+	thread->flushes++;
+	lines_flush(&runtime_session->lines, &thread->lines, line, stack,
+		    site->descriptor == PERDURE_CLFLUSH ? LINES_ORDERED : LINES_FLUSH,
+		    (const uint64_t *)line);
+	__perdure_inline.stored = 1;
+	__perdure_inline.pending = thread->lines.flushes != 0;
+	return true;
+}
+
+static bool plain_hit(struct session_thread *thread, struct binary_registers *r,
+		      const struct binary_site *site)
+{
+	uint32_t stack;
+
+	if (!site->deed && site->kind != BINARY_FLUSH &&
+	    (site->kind != BINARY_FENCE || site->descriptor != PERDURE_SFENCE))
+		return false;
+	stack = stack_find(r);
+	if (!stack)
+		return false;
+	if (site->deed)
+		return plain_store(thread, r, site, stack);
+	if (site->kind == BINARY_FLUSH)
+		return plain_flush(thread, r, site, stack);
+	plain_fence(thread, stack);
+	__perdure_inline.stored = 0;
+	return true;
+}
+
+/* Does nobody else want to know of this thread's accesses? */
+static bool is_plain(const struct thread *thread)
+{
+	return runtime_plain && thread->shared && !thread->busy && !thread->judges &&
+	       !runtime_session->listening && !runtime_trusts_instrumented;
+}
+
+/* ---- the others ---- */
+
+static bool may_be_quick(const struct binary_registers *r, const struct binary_site *site)
+{
+	if (runtime_races && runtime_session->races.discovers)
+		return runtime_thread.shared && !registers_has_parts(site) &&
+		       site->kind < BINARY_REQUEST;
+	return !runtime_session->listening && !runtime_session->executions.on && !fibers_on &&
+	       runtime_thread.shared && !runtime_thread.judges && !registers_has_parts(site) &&
+	       site->kind < BINARY_REQUEST && stack_is_kept(r);
+}
+
+static bool store_at_once(struct binary_registers *r, const struct binary_site *site)
+{
+	uint64_t address;
+
+	if (site->deed != BINARY_MOVE || runtime_races)
+		return false;
+	address = registers_address(r, &site->operand[0]);
+	if (!window_has((void *)address, site->operand[0].size))
+		return false;
+	hook_store((void *)address, source_value(r, site),
+		   site->descriptor | PERDURE_ASM | site->operand[0].size, NULL, &r->frame);
+	pass_over(r, site);
+	return true;
+}
+
+/* Races: has this thread just been here, with the same address? */
+static bool is_known_race(const struct binary_registers *r, const struct binary_site *site)
+{
+	return site->operands == 1 && site->kind != BINARY_STRING && !registers_has_parts(site) &&
+	       site->bit == BINARY_NO_REGISTER && !site->locked && !(site->known & RACES_RELEASE) &&
+	       site->kind != BINARY_FLUSH &&
+	       (site->known & RACES_EXECUTED || site->kind == BINARY_START) &&
+	       races_is_known(site->operand[0].actions, registers_address(r, &site->operand[0]),
+			      site->operand[0].size,
+			      site->access ? site->access : site->address + site->length);
+}
+
+/* Only in code that is compiled not to touch vectors. */
+static bool tell_quickly(struct binary_registers *r, const struct binary_site *site)
+{
+	int saved_errno;
+
+#ifdef __clang__
+	return false;
+#endif
+	if (!(r->site & BINARY_AFTER) && is_plain(&runtime_thread)) {
+		bool done;
+
+		runtime_thread.busy = true;
+		__asm__ volatile("" ::: "memory");
+		done = plain_hit(runtime_thread.shared, r, site);
+		thread_leave();
+		if (done)
+			return true;
+	}
+	if (!may_be_quick(r, site))
+		return false;
+	saved_errno = errno;
+	if (r->site & BINARY_AFTER || !store_at_once(r, site))
+		binary_tell(r, site);
+	errno = saved_errno;
+	return true;
+}
+
+bool binary_quick(struct binary_registers *r)
+{
+	const struct binary_site *site = &binary_sites[r->site & ~(uint64_t)BINARY_AFTER];
+
+	if (runtime_session->idle && site->kind < BINARY_REQUEST)
+		return true;
+	if (runtime_races ? is_known_race(r, site) : false)
+		return true;
+	if (!runtime_races && site->operands) {
+		uint64_t address = registers_address(r, &site->operand[0]);
+
+		lines_prefetch(&runtime_session->lines, address);
+		__builtin_prefetch((void *)address, 1);
+	}
+	r->frame.caller = (void *)r->rbp;
+	r->frame.return_address = site->address + site->length;
+	binary_told = false;
+	if (binary_hit_registers) /* one inside of another */
+		return false;
+	binary_hit_registers = r; /* signals wait from here on */
+	if (!tell_quickly(r, site))
+		return false;
+	if (__builtin_expect(binary_is_awaited(), 0)) {
+		binary_told = true; /* all that is left is to deliver them */
+		return false;
+	}
+	binary_hit_registers = NULL;
+	return true;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the registers of a hit say. */
+#ifndef BINARY_REGISTERS_H
+#define BINARY_REGISTERS_H
+
+#include "binary/binary.h"
+
+/* By its number in an encoding; not rsp. */
+static inline uint64_t *registers_at(struct binary_registers *r, unsigned number)
+{
+	enum { RSP = 4 };
+
+	/* In descending order, without that one. */
+	return &r->r15 + (number > RSP ? 15 - number : 14 - number);
+}
+
+static inline uint64_t registers_value(const struct binary_registers *r, unsigned number)
+{
+	enum { RSP = 4 };
+
+	if (number == RSP)
+		return (uintptr_t)(r + 1) + BINARY_RED_ZONE;
+	return *registers_at((struct binary_registers *)r, number);
+}
+
+static inline uint64_t registers_address(const struct binary_registers *r,
+					 const struct binary_operand *o)
+{
+	uint64_t address = (int64_t)o->displacement;
+
+	if (o->in_stack)
+		address += *(const uint64_t *)(registers_value(r, o->base) + o->slot);
+	else if (o->base != BINARY_NO_REGISTER)
+		address += registers_value(r, o->base);
+	if (o->index != BINARY_NO_REGISTER)
+		address += registers_value(r, o->index) * o->scale;
+	return (uintptr_t)place_in_window((void *)address);
+}
+
+static inline bool registers_has_parts(const struct binary_site *site)
+{
+	return site->kind == BINARY_LANES || site->kind == BINARY_STATE ||
+	       site->kind == BINARY_COMPACT_STATE;
+}
+
+#endif
