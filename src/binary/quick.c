@@ -11,6 +11,10 @@
 #include "races/races.h"
 #include "runtime/hooks.h"
 
+#define LIKELY(x) __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define APART __attribute__((noinline))
+
 __thread bool binary_told __attribute__((tls_model("initial-exec")));
 
 /* The hook has done it: the instruction and its second hit are passed over. */
@@ -96,20 +100,19 @@ static void plain_fence(struct session_thread *thread, uint32_t stack)
 }
 
 static bool plain_store(struct session_thread *thread, struct binary_registers *r,
-			const struct binary_site *site, uint32_t stack)
+			const struct binary_site *site, uint64_t address, uint32_t stack)
 {
-	uint64_t address = registers_address(r, &site->operand[0]);
 	unsigned size = site->operand[0].size;
 	struct lines *lines = &runtime_session->lines;
 	bool done = true;
 
-	if (!window_has((void *)address, size) || !is_followed((void *)address) ||
-	    address % PERDURE_LINE_SIZE + size > PERDURE_LINE_SIZE)
+	if (UNLIKELY(!window_has((void *)address, size) || !is_followed((void *)address) ||
+		     address % PERDURE_LINE_SIZE + size > PERDURE_LINE_SIZE))
 		return false;
 	if (site->locked)
 		plain_fence(thread, stack);
 	thread->lines.event++;
-	if (!lines_begin(lines, &thread->lines, address))
+	if (UNLIKELY(!lines_begin(lines, &thread->lines, address)))
 		return false;
 	if (site->locked)
 		done = do_locked(r, site, (void *)address);
@@ -126,37 +129,35 @@ static bool plain_store(struct session_thread *thread, struct binary_registers *
 	return true;
 }
 
-static bool plain_flush(struct session_thread *thread, const struct binary_registers *r,
-			const struct binary_site *site, uint32_t stack)
+static bool plain_flush(struct session_thread *thread, uint32_t kind, uint64_t address,
+			uint32_t stack)
 {
-	uint64_t line = registers_address(r, &site->operand[0]) & -(uint64_t)PERDURE_LINE_SIZE;
+	uint64_t line = address & -(uint64_t)PERDURE_LINE_SIZE;
 
 	if (!is_followed((void *)line))
 		return false;
 	thread->flushes++;
 	lines_flush(&runtime_session->lines, &thread->lines, line, stack,
-		    site->descriptor == PERDURE_CLFLUSH ? LINES_ORDERED : LINES_FLUSH,
-		    (const uint64_t *)line);
+		    kind == PERDURE_CLFLUSH ? LINES_ORDERED : LINES_FLUSH, (const uint64_t *)line);
 	__perdure_inline.stored = 1;
 	__perdure_inline.pending = thread->lines.flushes != 0;
 	return true;
 }
 
+/* False if there is more to it. */
 static bool plain_hit(struct session_thread *thread, struct binary_registers *r,
-		      const struct binary_site *site)
+		      const struct binary_site *site, uint64_t address)
 {
-	uint32_t stack;
+	uint32_t stack = stack_find(r);
 
-	if (!site->deed && site->kind != BINARY_FLUSH &&
-	    (site->kind != BINARY_FENCE || site->descriptor != PERDURE_SFENCE))
+	if (UNLIKELY(!stack))
 		return false;
-	stack = stack_find(r);
-	if (!stack)
-		return false;
-	if (site->deed)
-		return plain_store(thread, r, site, stack);
+	if (LIKELY(site->deed))
+		return plain_store(thread, r, site, address, stack);
 	if (site->kind == BINARY_FLUSH)
-		return plain_flush(thread, r, site, stack);
+		return plain_flush(thread, site->descriptor, address, stack);
+	if (site->kind != BINARY_FENCE || site->descriptor != PERDURE_SFENCE)
+		return false;
 	plain_fence(thread, stack);
 	__perdure_inline.stored = 0;
 	return true;
@@ -165,8 +166,8 @@ static bool plain_hit(struct session_thread *thread, struct binary_registers *r,
 /* Does nobody else want to know of this thread's accesses? */
 static bool is_plain(const struct thread *thread)
 {
-	return runtime_plain && thread->shared && !thread->busy && !thread->judges &&
-	       !runtime_session->listening && !runtime_trusts_instrumented;
+	return thread->shared && !thread->busy && !thread->judges && !runtime_session->listening &&
+	       !runtime_trusts_instrumented;
 }
 
 /* ---- the others ---- */
@@ -196,6 +197,23 @@ static bool store_at_once(struct binary_registers *r, const struct binary_site *
 	return true;
 }
 
+/* Only in code that is compiled not to touch vectors. */
+static APART bool tell_quickly(struct binary_registers *r, const struct binary_site *site)
+{
+	int saved_errno;
+
+#ifdef __clang__
+	return false;
+#endif
+	if (!may_be_quick(r, site))
+		return false;
+	saved_errno = errno;
+	if (r->site & BINARY_AFTER || !store_at_once(r, site))
+		binary_tell(r, site);
+	errno = saved_errno;
+	return true;
+}
+
 /* Races: has this thread just been here, with the same address? */
 static bool is_known_race(const struct binary_registers *r, const struct binary_site *site)
 {
@@ -208,59 +226,60 @@ static bool is_known_race(const struct binary_registers *r, const struct binary_
 			      site->access ? site->access : site->address + site->length);
 }
 
-/* Only in code that is compiled not to touch vectors. */
-static bool tell_quickly(struct binary_registers *r, const struct binary_site *site)
+/* Signals wait from here on; false if it is one hit inside of another. */
+static bool enter(struct binary_registers *r, const struct binary_site *site)
 {
-	int saved_errno;
-
-#ifdef __clang__
-	return false;
-#endif
-	if (!(r->site & BINARY_AFTER) && is_plain(&runtime_thread)) {
-		bool done;
-
-		runtime_thread.busy = true;
-		__asm__ volatile("" ::: "memory");
-		done = plain_hit(runtime_thread.shared, r, site);
-		thread_leave();
-		if (done)
-			return true;
-	}
-	if (!may_be_quick(r, site))
+	r->frame.caller = (void *)r->rbp;
+	r->frame.return_address = site->address + site->length;
+	if (UNLIKELY(binary_hit_registers))
 		return false;
-	saved_errno = errno;
-	if (r->site & BINARY_AFTER || !store_at_once(r, site))
-		binary_tell(r, site);
-	errno = saved_errno;
+	binary_hit_registers = r;
 	return true;
 }
 
-bool binary_quick(struct binary_registers *r)
+static bool leave(void)
 {
-	const struct binary_site *site = &binary_sites[r->site & ~(uint64_t)BINARY_AFTER];
-
-	if (runtime_session->idle && site->kind < BINARY_REQUEST)
-		return true;
-	if (runtime_races ? is_known_race(r, site) : false)
-		return true;
-	if (!runtime_races && site->operands) {
-		uint64_t address = registers_address(r, &site->operand[0]);
-
-		lines_prefetch(&runtime_session->lines, address);
-		__builtin_prefetch((void *)address, 1);
-	}
-	r->frame.caller = (void *)r->rbp;
-	r->frame.return_address = site->address + site->length;
-	binary_told = false;
-	if (binary_hit_registers) /* one inside of another */
-		return false;
-	binary_hit_registers = r; /* signals wait from here on */
-	if (!tell_quickly(r, site))
-		return false;
-	if (__builtin_expect(binary_is_awaited(), 0)) {
+	if (UNLIKELY(binary_is_awaited())) {
 		binary_told = true; /* all that is left is to deliver them */
 		return false;
 	}
 	binary_hit_registers = NULL;
 	return true;
+}
+
+static APART bool quick_otherwise(struct binary_registers *r, const struct binary_site *site)
+{
+	if (runtime_session->idle && site->kind < BINARY_REQUEST)
+		return true;
+	if (runtime_races && is_known_race(r, site))
+		return true;
+	if (!runtime_races && site->operands)
+		lines_prefetch(&runtime_session->lines, registers_address(r, &site->operand[0]));
+	return enter(r, site) && tell_quickly(r, site) && leave();
+}
+
+bool binary_quick(struct binary_registers *r)
+{
+	const struct binary_site *site = &binary_sites[r->site & ~(uint64_t)BINARY_AFTER];
+	struct thread *thread = &runtime_thread;
+	uint64_t address = 0;
+	bool done;
+
+	if (UNLIKELY(!runtime_plain))
+		return quick_otherwise(r, site);
+	if (LIKELY(site->operands)) {
+		address = registers_address(r, &site->operand[0]);
+		lines_prefetch(&runtime_session->lines, address);
+		if (site->locked)
+			__builtin_prefetch((void *)address, 1);
+	}
+	if (UNLIKELY(!enter(r, site)))
+		return false;
+	if (UNLIKELY(!is_plain(thread) || r->site & BINARY_AFTER))
+		return tell_quickly(r, site) && leave();
+	thread->busy = true;
+	__asm__ volatile("" ::: "memory");
+	done = plain_hit(thread->shared, r, site, address);
+	thread_leave();
+	return (LIKELY(done) || tell_quickly(r, site)) && leave();
 }

@@ -6,6 +6,7 @@
 enum { REFILL = 64, KEEP = 256 };
 
 static const struct lines_listener *const *listeners;
+static bool overwriting_is_heard;
 
 #define TELL(event, ...)                                                                           \
 	for (const struct lines_listener *const *l = listeners; l && *l; l++)                      \
@@ -15,6 +16,9 @@ static const struct lines_listener *const *listeners;
 void lines_listen(const struct lines_listener *const *list)
 {
 	listeners = list;
+	overwriting_is_heard = false;
+	for (; list && *list; list++)
+		overwriting_is_heard |= (*list)->overwritten != NULL;
 }
 
 /* ---- pools: a free list a thread, refilled from and spilled to a shared one ---- */
@@ -345,14 +349,33 @@ static uint32_t take_over(struct lines *lines, struct lines_thread *thread, uint
 	return same;
 }
 
-void lines_end_store(struct lines *lines, struct lines_thread *thread, uint64_t address,
-		     uint64_t bytes, uint32_t stack, bool nontemporal)
+/* Threads share the table: it is not written without need. */
+static void touch(struct lines *lines, uint64_t offset)
+{
+	uint8_t *touched = &lines->touched[offset >> LINES_BLOCK_SHIFT];
+
+	if (!(*touched & LINES_STORED))
+		__atomic_fetch_or(touched, LINES_STORED, __ATOMIC_RELAXED);
+}
+
+/* No flush is under way, and nothing of what was there is left. */
+static bool is_only_store(const struct lines_line *line, uint64_t bytes)
+{
+	if (line->flushes || line->excluded)
+		return false;
+	return !line->stores || (line->stores == LINES_OWN && !line->own.next &&
+				 !(line->own.bytes & ~bytes) && !overwriting_is_heard);
+}
+
+static __attribute__((noinline)) void end_store_among(struct lines *lines,
+						      struct lines_thread *thread, uint64_t address,
+						      uint64_t bytes, uint32_t stack,
+						      bool nontemporal)
 {
 	uint64_t index = line_index(lines, address);
 	struct lines_line *line = &lines->line[index];
 	uint32_t entry;
 
-	line->content = 0;
 	bytes &= ~line->excluded;
 	if (!bytes || (lines->model == LINES_EADR && !nontemporal)) {
 		line_unlock(lines, thread, index);
@@ -364,8 +387,7 @@ void lines_end_store(struct lines *lines, struct lines_thread *thread, uint64_t 
 		store_at(lines, line, entry)->event = thread->event;
 	} else if ((entry = store_new(lines, thread, line))) {
 		if (!line->stores)
-			lines->touched[(address - lines->base) >> LINES_BLOCK_SHIFT] |=
-				LINES_STORED;
+			touch(lines, address - lines->base);
 		*store_at(lines, line, entry) = (struct lines_store){
 			.bytes = bytes,
 			.event = thread->event,
@@ -379,6 +401,30 @@ void lines_end_store(struct lines *lines, struct lines_thread *thread, uint64_t 
 	}
 	if (nontemporal)
 		add_pending(lines, thread, index, stack, true);
+	line_unlock(lines, thread, index);
+}
+
+void lines_end_store(struct lines *lines, struct lines_thread *thread, uint64_t address,
+		     uint64_t bytes, uint32_t stack, bool nontemporal)
+{
+	uint64_t index = line_index(lines, address);
+	struct lines_line *line = &lines->line[index];
+
+	line->content = 0;
+	if (nontemporal || lines->model == LINES_EADR || !is_only_store(line, bytes)) {
+		end_store_among(lines, thread, address, bytes, stack, nontemporal);
+		return;
+	}
+	if (!line->stores)
+		touch(lines, address - lines->base);
+	line->own = (struct lines_store){
+		.bytes = bytes,
+		.event = thread->event,
+		.sequence = 1,
+		.stack = stack,
+		.thread = thread->id,
+	};
+	line->stores = LINES_OWN;
 	line_unlock(lines, thread, index);
 }
 
@@ -659,7 +705,8 @@ static void exclude_line(struct lines *lines, struct lines_thread *thread, uint6
 
 	if (!line_lock(lines, thread, index))
 		return;
-	lines->touched[offset >> LINES_BLOCK_SHIFT] |= LINES_EXCLUDED;
+	__atomic_fetch_or(&lines->touched[offset >> LINES_BLOCK_SHIFT], LINES_EXCLUDED,
+			  __ATOMIC_RELAXED);
 	lines->line[index].excluded |= bytes;
 	forget_line(lines, thread, index, bytes, 0);
 	line_unlock(lines, thread, index);

@@ -108,10 +108,12 @@ struct lines {
 	struct lines_store *store; /* entry 0 of both pools is never used */
 	struct lines_flush *flush;
 	uint8_t *touched; /* enum lines_touched, one byte for 2^LINES_BLOCK_SHIFT bytes of memory */
-	struct lines_pool stores, flushes;
 	uint32_t concurrent; /* more than one thread or process: lines must be locked */
-	uint64_t dropped;    /* events lost because a pool was full */
-	uint32_t foreign;    /* some line changed without a store */
+	/* What threads change, away from what they only look at. */
+	struct lines_pool stores __attribute__((aligned(LINES_LINE_SIZE)));
+	struct lines_pool flushes;
+	uint64_t dropped; /* events lost because a pool was full */
+	uint32_t foreign; /* some line changed without a store */
 };
 
 /* Who listens. Per process: function addresses differ between processes. Null-terminated. */

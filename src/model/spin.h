@@ -14,30 +14,21 @@
 typedef bool (*spin_wait_fn)(uint32_t owner);
 extern spin_wait_fn spin_wait;
 
-/* False: this thread held the lock already, and must not unlock it. */
-static inline bool spin_lock(uint32_t *lock, uint32_t owner)
-{
-	for (unsigned tries = 1;; tries++) {
-		uint32_t seen = 0;
-
-		if (__atomic_compare_exchange_n(lock, &seen, owner, false, __ATOMIC_ACQUIRE,
-						__ATOMIC_RELAXED))
-			return true;
-		if (seen == owner)
-			return false;
-		__builtin_ia32_pause();
-		if (tries % 256 == 0 && spin_wait && spin_wait(seen))
-			__atomic_compare_exchange_n(lock, &seen, 0, false, __ATOMIC_RELAXED,
-						    __ATOMIC_RELAXED);
-	}
-}
-
 static inline bool spin_try(uint32_t *lock, uint32_t owner)
 {
 	uint32_t seen = 0;
 
 	return __atomic_compare_exchange_n(lock, &seen, owner, false, __ATOMIC_ACQUIRE,
 					   __ATOMIC_RELAXED);
+}
+
+/* The same when somebody holds it. */
+bool spin_lock_taken(uint32_t *lock, uint32_t owner);
+
+/* False: this thread held the lock already, and must not unlock it. */
+static inline bool spin_lock(uint32_t *lock, uint32_t owner)
+{
+	return __builtin_expect(spin_try(lock, owner), 1) || spin_lock_taken(lock, owner);
 }
 
 /* Unlocks it if this owner holds it. */

@@ -119,6 +119,14 @@ static void store_value(void *p, uint64_t value, unsigned size)
 	__asm__ volatile("" ::: "memory");
 }
 
+/* Both are going to be touched, and neither may be in the cache. */
+static void prefetch(const void *p)
+{
+	if (__builtin_expect(runtime_session != NULL, 1))
+		lines_prefetch(&runtime_session->lines, (uintptr_t)p);
+	__builtin_prefetch(p, 1);
+}
+
 static void commit_store(struct session_thread *thread, void *p, uint64_t value,
 			 uint32_t descriptor, const char *place, uint32_t stack)
 {
@@ -176,6 +184,7 @@ void hook_store(void *p, uint64_t value, uint64_t descriptor, const char *place,
 		recovery_stored(p, size, descriptor, frame);
 		return;
 	}
+	prefetch(p);
 	/* A bad address faults here, outside any lock; what is mapped is not worth a look. */
 	if (!window_has(p, size))
 		*(volatile char *)p;
@@ -273,6 +282,8 @@ void hook_write_begin(void *p, uint64_t size, uint32_t descriptor, const struct 
 			recovery_load(p, size, 0, frame);
 		return;
 	}
+	if (in_window(p) && !(descriptor & PERDURE_NONTEMPORAL))
+		prefetch(p);
 	if (descriptor & PERDURE_RMW)
 		event_fence(PERDURE_RMW_FENCE, frame);
 	if (!in_window(p) || !is_followed(p) || is_trusted(frame) || !size ||

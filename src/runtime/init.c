@@ -164,7 +164,10 @@ static void attach(const char *path)
 			execution_note_input(INPUT_PROGRAMS);
 	}
 	runtime_wants_loads |= session->stream.on;
-	runtime_plain = !runtime_races && !session->executions.on && !session->stream.on;
+#ifndef __clang__ /* see quick.c */
+	runtime_plain =
+		!runtime_races && !session->executions.on && !session->stream.on && !session->idle;
+#endif
 	runtime_has_sanitizer = real_exists("__sanitizer_print_stack_trace");
 	if (runtime_involved) {
 		modules_update();
