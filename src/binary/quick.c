@@ -172,14 +172,27 @@ static bool is_plain(const struct thread *thread)
 
 /* ---- the others ---- */
 
+/* Races: only accesses to PM are told with their stacks. */
+static bool races_want_stack(const struct binary_registers *r, const struct binary_site *site)
+{
+	bool any = false;
+
+	if (runtime_session->races.discovers || site->kind == BINARY_FLUSH ||
+	    site->kind == BINARY_FENCE)
+		return false;
+	for (unsigned i = 0; i < site->operands; i++)
+		any |= in_window((void *)registers_address(r, &site->operand[i]));
+	return any || site->kind == BINARY_STRING || site->bit != BINARY_NO_REGISTER;
+}
+
 static bool may_be_quick(const struct binary_registers *r, const struct binary_site *site)
 {
-	if (runtime_races && runtime_session->races.discovers)
-		return runtime_thread.shared && !registers_has_parts(site) &&
-		       site->kind < BINARY_REQUEST;
+	if (!runtime_thread.shared || registers_has_parts(site) || site->kind >= BINARY_REQUEST)
+		return false;
+	if (runtime_races && !races_want_stack(r, site))
+		return !runtime_session->listening;
 	return !runtime_session->listening && !runtime_session->executions.on && !fibers_on &&
-	       runtime_thread.shared && !runtime_thread.judges && !registers_has_parts(site) &&
-	       site->kind < BINARY_REQUEST && stack_is_kept(r);
+	       !runtime_thread.judges && stack_is_kept(r);
 }
 
 static bool store_at_once(struct binary_registers *r, const struct binary_site *site)
@@ -223,7 +236,8 @@ static bool is_known_race(const struct binary_registers *r, const struct binary_
 	       (site->known & RACES_EXECUTED || site->kind == BINARY_START) &&
 	       races_is_known(site->operand[0].actions, registers_address(r, &site->operand[0]),
 			      site->operand[0].size,
-			      site->access ? site->access : site->address + site->length);
+			      site->access ? site->access : site->address + site->length,
+			      site->known);
 }
 
 /* Signals wait from here on; false if it is one hit inside of another. */

@@ -52,13 +52,13 @@ static void note(enum perdure_event_kind kind, uint32_t detail, const void *p, u
 }
 
 static void open_region(struct racer *self, unsigned actions, const void *p, uint64_t size,
-			uint32_t flags, uint32_t stack, bool happens)
+			uint32_t flags, uint32_t stack, bool happens, uintptr_t behind)
 {
 	if (happens && actions & RACES_LOADS)
 		note(PERDURE_EVENT_LOAD, 0, p, size, stack);
 	if (happens && actions & RACES_STORES)
 		note(PERDURE_EVENT_STORE, flags & PERDURE_NONTEMPORAL, p, size, stack);
-	regions_access(self, actions, (uintptr_t)p, size, flags, stack, happens);
+	regions_access(self, actions, (uintptr_t)p, size, flags, stack, happens, behind);
 }
 
 /* ---- giving way ---- */
@@ -132,18 +132,19 @@ static void access_known(struct racer *self, unsigned actions, const void *p, ui
 	bool unknown = !(known & RACES_EXECUTED);
 	bool release = known & RACES_RELEASE || unknown, acquire = known & RACES_ACQUIRE || unknown;
 
-	if (actions & RACES_STORES && (release || sync_is_locked_word(p)))
+	bool pm = in_window(p);
+
+	if (actions & RACES_STORES &&
+	    (release || (pm ? regions_is_word(p) : sync_is_locked_word(p))))
 		sync_freed(self, p);
-	if (in_window(p) && !(known & RACES_LOCK) && !sync_is_lock(p)) {
+	if (pm && !(known & RACES_LOCK) && !regions_is_lock(p)) {
 		if (actions & RACES_STORES) {
 			regions_rely(self);
 			regions_effect(self, RACES_FED_STORE);
 		}
-		if (regions_is_sampled(self)) {
-			open_region(self, actions, p, size, flags, stack_capture(frame), true);
-			if (actions == RACES_LOADS)
-				regions_note_seen(self, (uintptr_t)p, size, frame->return_address);
-		}
+		if (regions_is_sampled(self))
+			open_region(self, actions, p, size, flags, stack_capture(frame), true,
+				    frame->return_address);
 	}
 	if (actions & RACES_LOADS && acquire) {
 		sync_acquire(self, p);
@@ -158,6 +159,8 @@ void races_access(unsigned actions, const void *p, uint64_t size, uint32_t flags
 
 	if (!self)
 		return;
+	if (actions & RACES_STORES)
+		self->spins = 0;
 	if (runtime_session->races.discovers) {
 		learn_access(self, actions, p, size, pc);
 		if (actions & RACES_STORES && sync_is_locked_word(p)) {
@@ -188,11 +191,9 @@ void races_open(unsigned actions, const void *p, uint64_t size, uintptr_t access
 
 	if (!self)
 		return;
-	if (!sync_is_lock(p) && regions_is_sampled(self))
+	if (!regions_is_lock(p) && regions_is_sampled(self))
 		open_region(self, actions, p, size, 0,
-			    stack_with_first(stack_capture(frame), access), false);
-	if (actions == RACES_LOADS)
-		regions_note_seen(self, (uintptr_t)p, size, access);
+			    stack_with_first(stack_capture(frame), access), false, access);
 	thread_leave();
 }
 
@@ -263,13 +264,15 @@ void races_lock_end(const void *p, uint64_t size, bool stored, uintptr_t pc, uin
 
 	if (!self)
 		return;
+	if (stored)
+		self->spins = 0;
 	sync_lock_end(self, p, value_at(p, size), stored);
 	if (runtime_session->races.discovers) {
 		learn_is(pc, RACES_EXECUTED | (in_window(p) ? RACES_PM : 0) |
 				     (sync_is_lock(p) ? RACES_LOCK : 0));
-	} else if (in_window(p) && !(known & RACES_LOCK) && !sync_is_lock(p) &&
+	} else if (in_window(p) && !(known & RACES_LOCK) && !regions_is_lock(p) &&
 		   regions_is_sampled(self)) {
-		open_region(self, actions, p, size, 0, stack_capture(frame), true);
+		open_region(self, actions, p, size, 0, stack_capture(frame), true, 0);
 	}
 	thread_leave();
 }
@@ -293,13 +296,18 @@ void races_flush(const void *p, uint64_t size, uint32_t kind, uintptr_t pc)
 
 void races_fence(uintptr_t pc)
 {
-	struct racer *self = runtime_session->races.discovers ? NULL : enter();
+	enum { SPINS = 32 };
+	struct racer *self = enter();
 
 	if (!self)
 		return;
-	if (self->pendings)
-		give_way(self, pc, OFTEN);
-	complete_pending(self);
+	if (++self->spins > SPINS) /* it waits for somebody */
+		syscall(SYS_sched_yield);
+	if (!runtime_session->races.discovers) {
+		if (self->pendings)
+			give_way(self, pc, OFTEN);
+		complete_pending(self);
+	}
 	thread_leave();
 }
 

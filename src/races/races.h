@@ -51,9 +51,9 @@ HIDDEN void races_release(const void *object, bool fences, uintptr_t pc);
 HIDDEN void races_synchronise(const void *object);
 /* A thread that was made with this. */
 HIDDEN void races_thread_starts(const void *object);
-/* A load by patched code that is not worth a hook; `behind` is its next instruction. */
+/* An access to PM by patched code that is not worth a hook; `behind` is its next instruction. */
 static inline bool races_is_known(unsigned actions, uint64_t address, uint32_t size,
-				  uintptr_t behind);
+				  uintptr_t behind, uint32_t known);
 /* Something is handed over through the kernel: by a pipe, an event, a signal, a file's lock. */
 HIDDEN void races_handed(int fd, bool given);
 /* The thread tells somebody outside of the process something. */
@@ -75,10 +75,13 @@ HIDDEN void races_keep(const char *path);
 enum { RACERS = 512, RACES_PENDING = 64, RACES_HELD = 8 };
 #define RACES_NOT_YET UINT32_MAX
 
-/* A load whose region is open. */
+/* What an instruction has loaded from a line while its region is open. */
 struct racer_seen {
-	uint64_t address, pc, version;
-	uint32_t epoch, size;
+	uint64_t line, pc; /* 0: nothing */
+	uint64_t bytes;    /* more than the region itself says, if it is `longer` */
+	uint64_t version;  /* of the line: stores so far */
+	uint32_t epoch, stack;
+	bool alone, longer; /* alone: nobody else's store is open there */
 };
 
 struct racer_pair {
@@ -97,6 +100,7 @@ struct racer {
 	const void *hold[RACES_HELD]; /* locks that it has */
 	uint32_t skipped;             /* regions since the last one that was followed */
 	uint32_t random;
+	uint32_t spins;  /* fences since it has stored anything */
 	uint64_t before; /* of the word that a locked instruction is about to change */
 	uint32_t pendings;
 	uint64_t pending[RACES_PENDING]; /* lines that are written back, and not fenced */
@@ -155,22 +159,30 @@ HIDDEN uint32_t learn_known(uintptr_t pc);
 /* ---- regions.c ---- */
 
 HIDDEN void regions_start(void);
+/* `behind` the instruction, or 0 if it is not worth remembering. */
 HIDDEN void regions_access(struct racer *self, unsigned actions, uint64_t address, uint64_t size,
-			   uint32_t flags, uint32_t stack, bool happens);
+			   uint32_t flags, uint32_t stack, bool happens, uintptr_t behind);
+/* Words of PM that locked instructions change, and those that are locks. */
+HIDDEN void regions_note_word(const void *p, bool is_lock);
+HIDDEN bool regions_is_word(const void *p);
+HIDDEN bool regions_is_lock(const void *p);
 /* Is the next region of this thread one that is followed? */
 HIDDEN bool regions_is_sampled(struct racer *self);
 HIDDEN void regions_flush(struct racer *self, uint64_t line, bool complete);
 HIDDEN void regions_complete(struct racer *self, uint64_t line);
-/* Has this thread loaded the same there a moment ago, and nobody anything else since? */
-HIDDEN bool regions_has_seen(uint64_t address, uint32_t size, uintptr_t pc);
-HIDDEN void regions_note_seen(struct racer *self, uint64_t address, uint64_t size, uintptr_t pc);
+/*
+ * A load of which nothing has to be judged, because this instruction has loaded from the same line
+ * a moment ago and nobody has stored there since; its region is made longer.
+ */
+HIDDEN bool regions_load_again(struct racer *self, uint64_t address, uint32_t size,
+			       uintptr_t behind);
 /* --flush-on-read: what the thread has read and not written back is a race now. */
 HIDDEN void regions_rely(struct racer *self);
 /* Is this thread's read of what was not persistent followed by this, before it was? */
 HIDDEN void regions_effect(struct racer *self, uint32_t trait);
 
 static inline bool races_is_known(unsigned actions, uint64_t address, uint32_t size,
-				  uintptr_t behind)
+				  uintptr_t behind, uint32_t known)
 {
 	struct racer *self = racer_known();
 
@@ -186,7 +198,13 @@ static inline bool races_is_known(unsigned actions, uint64_t address, uint32_t s
 		self->skipped++;
 		return true;
 	}
-	return actions == RACES_LOADS && regions_has_seen(address, size, behind);
+	if (actions != RACES_LOADS || !regions_load_again(self, address, size, behind))
+		return false;
+	if (known & RACES_ACQUIRE) { /* as in access_known */
+		sync_acquire(self, (const void *)address);
+		self->again = (const void *)address;
+	}
+	return true;
 }
 
 #endif

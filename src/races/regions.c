@@ -29,13 +29,17 @@ struct region {
 	bool streamed;   /* by a non-temporal store */
 	bool by_owner;   /* PENDING: who stored it has written it back … */
 	uint16_t helper; /* … or somebody else has: number + 1 */
+	uint16_t seen;   /* LOADED: number + 1 of what its thread remembers of it */
 };
 
 struct line {
 	uint32_t lock;
-	uint32_t next;            /* slot to be given up */
-	uint64_t regions, stores; /* so far */
-	uint64_t pad;
+	uint8_t used;          /* slots that are not FREE, one bit each */
+	uint8_t next;          /* slot to be given up */
+	uint16_t words, locks; /* of four bytes each: see regions_note_word */
+	uint16_t pad;
+	uint64_t stores; /* so far */
+	uint64_t more_pad;
 	struct region slot[SLOTS];
 };
 
@@ -73,6 +77,103 @@ static uint64_t bytes_in(uint64_t line, uint64_t address, uint64_t size)
 static bool is_store(const struct region *r)
 {
 	return r->state >= DIRTY;
+}
+
+/* ---- words ---- */
+
+static uint16_t word_bit(const void *p)
+{
+	return (uint16_t)(1u << (uintptr_t)p % LINE / 4);
+}
+
+void regions_note_word(const void *p, bool is_lock)
+{
+	struct line *l = line_at((uintptr_t)p);
+
+	if (!(l->words & word_bit(p)))
+		__atomic_fetch_or(&l->words, word_bit(p), __ATOMIC_RELAXED);
+	if (is_lock && !(l->locks & word_bit(p)))
+		__atomic_fetch_or(&l->locks, word_bit(p), __ATOMIC_RELAXED);
+}
+
+bool regions_is_word(const void *p)
+{
+	return line_at((uintptr_t)p)->words & word_bit(p);
+}
+
+bool regions_is_lock(const void *p)
+{
+	return line_at((uintptr_t)p)->locks & word_bit(p);
+}
+
+/* ---- what a thread has loaded ---- */
+
+static struct racer_seen *seen_at(struct racer *self, uint64_t line, uintptr_t pc)
+{
+	return &self->seen[((line ^ pc * 31) * 0x9e3779b97f4a7c15ull >> 40) % RACES_SEEN];
+}
+
+/* All bytes of a region. */
+static uint64_t bytes_of(const struct region *r, uint64_t line)
+{
+	const struct racer_seen *s;
+	uint64_t more;
+
+	if (r->state != LOADED || !r->seen)
+		return r->bytes;
+	s = &racers[r->racer].seen[r->seen - 1];
+	more = __atomic_load_n(&s->bytes, __ATOMIC_ACQUIRE);
+	if (s->epoch != r->epoch || s->stack != r->stack ||
+	    __atomic_load_n(&s->line, __ATOMIC_ACQUIRE) != line)
+		return r->bytes;
+	return r->bytes | more;
+}
+
+/* The entry is needed for something else: its region learns what it knows. */
+static void give_up_seen(const struct racer *self, struct racer_seen *s)
+{
+	struct line *l = line_at(s->line);
+	bool locked;
+
+	if (!s->longer || s->epoch != self->epoch)
+		return;
+	locked = spin_lock(&l->lock, thread_owner());
+	for (unsigned i = 0; i < SLOTS; i++) {
+		struct region *r = &l->slot[i];
+
+		if (r->state == LOADED && r->racer == racer_number(self) && r->stack == s->stack &&
+		    r->epoch == s->epoch)
+			r->bytes |= s->bytes;
+	}
+	if (locked)
+		spin_unlock(&l->lock);
+}
+
+static uint64_t version_of(uint64_t address)
+{
+	return __atomic_load_n(&line_at(address)->stores, __ATOMIC_ACQUIRE);
+}
+
+bool regions_load_again(struct racer *self, uint64_t address, uint32_t size, uintptr_t behind)
+{
+	uint64_t line = address & -(uint64_t)LINE, bytes = bytes_in(line, address, size);
+	struct racer_seen *s = seen_at(self, line, behind);
+
+	/* While it is new, a thread takes its time: it might be done before others have started. */
+	if (s->line != line || s->pc != behind || s->epoch != self->epoch ||
+	    s->version != version_of(line) || self->regions < WARM_UP ||
+	    address - line + size > LINE)
+		return false;
+	if (bytes & ~s->bytes) {
+		if (!s->alone)
+			return false;
+		s->longer = true;
+		__atomic_store_n(&s->bytes, s->bytes | bytes, __ATOMIC_RELEASE);
+		if (s->version != version_of(line))
+			return false;
+	}
+	self->regions++; /* it gets on */
+	return true;
 }
 
 /* ---- conflicts ---- */
@@ -208,8 +309,10 @@ static void judge(struct racer *self, unsigned actions, uint64_t line, const str
 	struct pair pair = { .other = other, .address = line, .stack = stack };
 	uint32_t entry;
 
-	pair.bytes = bytes & other->bytes;
-	if (!both || !pair.bytes || other->racer == racer_number(self))
+	if (!both || other->racer == racer_number(self))
+		return;
+	pair.bytes = bytes & bytes_of(other, line);
+	if (!pair.bytes)
 		return;
 	overlapped = overlaps_now(self, other);
 	unordered = is_unordered(self, other);
@@ -247,25 +350,30 @@ static bool is_over(const struct region *r)
 static struct region *slot_for(struct line *l, const struct racer *self, bool store, uint64_t bytes,
 			       uint32_t stack)
 {
-	struct region *free = NULL;
+	unsigned free;
 
-	for (unsigned i = 0; i < SLOTS; i++) {
-		struct region *r = &l->slot[i];
+	for (unsigned used = l->used; used; used &= used - 1) {
+		struct region *r = &l->slot[__builtin_ctz(used)];
 
-		if (r->state != FREE && r->racer == racer_number(self) && is_store(r) == store &&
+		if (r->racer == racer_number(self) && is_store(r) == store &&
 		    (r->stack == stack || (r->bytes & ~bytes) == 0))
 			return r;
-		if (!free && is_over(r))
-			free = r;
+		if (is_over(r)) {
+			r->state = FREE;
+			l->used &= ~(1u << (r - l->slot));
+		}
 	}
-	if (free)
-		return free;
+	free = __builtin_ctz(~(unsigned)l->used);
+	if (free < SLOTS) {
+		l->used |= 1u << free;
+		return &l->slot[free];
+	}
 	__atomic_fetch_add(&runtime_session->races.lost, 1, __ATOMIC_RELAXED);
 	return &l->slot[l->next++ % SLOTS];
 }
 
-static void put(struct line *l, struct racer *self, bool store, uint64_t bytes, uint32_t stack,
-		uint32_t flags, bool happens)
+static struct region *put(struct line *l, struct racer *self, bool store, uint64_t bytes,
+			  uint32_t stack, uint32_t flags, bool happens)
 {
 	struct region *r = slot_for(l, self, store, bytes, stack);
 	/* What is not persistent stays so; a load of an earlier epoch is over. */
@@ -286,8 +394,9 @@ static void put(struct line *l, struct racer *self, bool store, uint64_t bytes, 
 						       : DIRTY,
 		.happened = happens,
 	};
-	l->regions++;
-	l->stores += store;
+	if (store)
+		__atomic_store_n(&l->stores, l->stores + 1, __ATOMIC_RELEASE);
+	return r;
 }
 
 bool regions_is_sampled(struct racer *self)
@@ -302,19 +411,55 @@ bool regions_is_sampled(struct racer *self)
 
 static void note_pending(struct racer *self, uint64_t line);
 
+static void make_room(struct racer *self, uint64_t line, uintptr_t behind)
+{
+	struct racer_seen *s = seen_at(self, line, behind);
+
+	if (s->line && (s->line != line || s->pc != behind))
+		give_up_seen(self, s);
+}
+
+static void remember(struct racer *self, uint64_t line, struct region *r, uint64_t version,
+		     bool alone, uintptr_t behind)
+{
+	struct racer_seen *s = seen_at(self, line, behind);
+
+	__atomic_store_n(&s->line, 0, __ATOMIC_RELEASE); /* others look at it */
+	s->pc = behind;
+	s->bytes = r->bytes;
+	s->version = version;
+	s->epoch = r->epoch;
+	s->stack = r->stack;
+	s->alone = alone;
+	s->longer = false;
+	__atomic_store_n(&s->line, line, __ATOMIC_RELEASE);
+	r->seen = s - self->seen + 1;
+}
+
 static void access_line(struct racer *self, unsigned actions, uint64_t line, uint64_t bytes,
-			uint32_t stack, uint32_t flags, bool happens)
+			uint32_t stack, uint32_t flags, bool happens, uintptr_t behind)
 {
 	struct line *l = line_at(line);
-	bool locked = spin_lock(&l->lock, thread_owner());
-	bool minimal = runtime_session->races.settings.minimal &&
-		       !(runtime_session->races.settings.detectors & RACES_HB);
+	bool locked, alone = true, minimal;
 
-	for (unsigned i = 0; i < SLOTS; i++)
-		if (l->slot[i].state != FREE)
-			judge(self, actions, line, &l->slot[i], bytes, stack, happens);
-	if (actions & RACES_LOADS && !minimal)
-		put(l, self, false, bytes, stack, flags, happens);
+	if (actions == RACES_LOADS && behind)
+		make_room(self, line, behind);
+	locked = spin_lock(&l->lock, thread_owner());
+	minimal = runtime_session->races.settings.minimal &&
+		  !(runtime_session->races.settings.detectors & RACES_HB);
+
+	for (unsigned used = l->used; used; used &= used - 1) {
+		const struct region *other = &l->slot[__builtin_ctz(used)];
+
+		judge(self, actions, line, other, bytes, stack, happens);
+		alone &= !is_store(other) || other->racer == racer_number(self) || is_over(other);
+	}
+	if (actions & RACES_LOADS && !minimal) {
+		struct region *r = put(l, self, false, bytes, stack, flags, happens);
+
+		if (actions == RACES_LOADS && behind)
+			remember(self, line, r, l->stores, alone, behind);
+	}
 	if (actions & RACES_STORES)
 		put(l, self, true, bytes, stack, flags, happens);
 	if (locked)
@@ -324,53 +469,19 @@ static void access_line(struct racer *self, unsigned actions, uint64_t line, uin
 }
 
 void regions_access(struct racer *self, unsigned actions, uint64_t address, uint64_t size,
-		    uint32_t flags, uint32_t stack, bool happens)
+		    uint32_t flags, uint32_t stack, bool happens, uintptr_t behind)
 {
 	uint64_t line = address & -(uint64_t)LINE, end = address + size;
 
+	if (end > line + LINE)
+		behind = 0;
 	/* A process may end at any time. */
 	if (++self->regions <= COUNTED || self->regions % COUNTED == 0)
 		__atomic_fetch_add(&runtime_session->races.regions,
 				   self->regions <= COUNTED ? 1 : COUNTED, __ATOMIC_RELAXED);
 	for (; line < end; line += LINE)
 		access_line(self, actions, line, bytes_in(line, address, size), stack, flags,
-			    happens);
-}
-
-/* ---- loads that say nothing new ---- */
-
-/*
- * A load whose region is open, on a line where nothing has been stored since: whoever comes next
- * looks at it anyway.
- */
-static struct racer_seen *seen_at(struct racer *self, uint64_t address, uintptr_t pc)
-{
-	return &self->seen[((address ^ pc * 31) * 0x9e3779b97f4a7c15ull >> 40) % RACES_SEEN];
-}
-
-static uint64_t version_of(uint64_t address)
-{
-	return __atomic_load_n(&line_at(address)->stores, __ATOMIC_RELAXED);
-}
-
-bool regions_has_seen(uint64_t address, uint32_t size, uintptr_t pc)
-{
-	struct racer *self = racer_known();
-	const struct racer_seen *s = self ? seen_at(self, address, pc) : NULL;
-
-	/* While it is new, a thread takes its time: it might be done before others have started. */
-	if (!s || self->regions < WARM_UP || s->address != address || s->pc != pc ||
-	    s->size != size || s->epoch != self->epoch || s->version != version_of(address))
-		return false;
-	self->regions++; /* it gets on */
-	return true;
-}
-
-void regions_note_seen(struct racer *self, uint64_t address, uint64_t size, uintptr_t pc)
-{
-	if (address % LINE + size <= LINE)
-		*seen_at(self, address, pc) = (struct racer_seen){ address, pc, version_of(address),
-								   self->epoch, (uint32_t)size };
+			    happens, behind);
 }
 
 /* ---- persisting ---- */
@@ -405,11 +516,11 @@ static void persist(struct racer *self, uint64_t line, uint8_t from, uint8_t to)
 	struct line *l = line_at(line);
 	bool locked, any = false;
 
-	if (!__atomic_load_n(&l->regions, __ATOMIC_RELAXED))
+	if (!__atomic_load_n(&l->used, __ATOMIC_RELAXED))
 		return;
 	locked = spin_lock(&l->lock, thread_owner());
-	for (unsigned i = 0; i < SLOTS; i++) {
-		struct region *r = &l->slot[i];
+	for (unsigned used = l->used; used; used &= used - 1) {
+		struct region *r = &l->slot[__builtin_ctz(used)];
 		bool own = r->racer == racer_number(self);
 
 		if (from == PENDING ? !waits_for(r, self)

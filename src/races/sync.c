@@ -14,8 +14,7 @@ enum { WORDS = 1 << 16 };
 
 struct object {
 	uint32_t lock;
-	uint32_t version; /* releases so far */
-	bool handed;      /* one thread takes it, another one gives it back */
+	bool handed; /* one thread takes it, another one gives it back */
 	uint32_t clock[RACERS];
 };
 
@@ -32,6 +31,7 @@ struct word {
 
 struct racer *racers;
 static struct object *object;
+static uint32_t *releases; /* of each of them, so far: close together, as they are looked at most */
 static struct word *word;
 static uint32_t used[RACERS];
 static uint32_t racers_used; /* entries from here on were never used */
@@ -41,8 +41,9 @@ void sync_start(void)
 {
 	racers = binary_room(RACERS * sizeof(*racers));
 	object = binary_room(RACES_OBJECTS * sizeof(*object));
+	releases = binary_room(RACES_OBJECTS * sizeof(*releases));
 	word = binary_room(WORDS * sizeof(*word));
-	if (!racers || !object || !word)
+	if (!racers || !object || !releases || !word)
 		runtime_races = false;
 }
 
@@ -140,11 +141,11 @@ void sync_acquire(struct racer *me, const void *p)
 
 	if (!runtime_session->races.discovers)
 		tell(runtime_thread.shared, PERDURE_EVENT_LOCK, 0, p, 0, 0);
-	version = __atomic_load_n(&from->version, __ATOMIC_ACQUIRE);
+	version = __atomic_load_n(&releases[number], __ATOMIC_ACQUIRE);
 	if (me->acquired[number] == version)
 		return;
 	locked = spin_lock(&from->lock, thread_owner());
-	me->acquired[number] = from->version;
+	me->acquired[number] = releases[number];
 	for (unsigned i = 0; i < racers_used; i++)
 		if (from->clock[i] > me->clock[i])
 			me->clock[i] = from->clock[i];
@@ -154,8 +155,8 @@ void sync_acquire(struct racer *me, const void *p)
 
 void sync_release(struct racer *me, const void *p)
 {
-	struct object *to = &object[hash(p) % RACES_OBJECTS];
-	uint32_t own;
+	uint32_t number = hash(p) % RACES_OBJECTS, own;
+	struct object *to = &object[number];
 	bool locked;
 
 	if (!runtime_session->races.discovers)
@@ -168,7 +169,7 @@ void sync_release(struct racer *me, const void *p)
 			to->clock[i] = me->clock[i];
 	if (own > to->clock[me - racers])
 		to->clock[me - racers] = own;
-	__atomic_store_n(&to->version, to->version + 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&releases[number], releases[number] + 1, __ATOMIC_RELEASE);
 	if (locked)
 		spin_unlock(&to->lock);
 }
@@ -228,6 +229,13 @@ static struct word *word_at(const void *p)
 	return &word[hash(p) % WORDS];
 }
 
+/* In PM, the line remembers it: this table forgets. */
+static void note_word(const void *p, bool is_lock)
+{
+	if (in_window(p) && !runtime_session->races.discovers)
+		regions_note_word(p, is_lock);
+}
+
 /*
  * The word is not as the last locked instruction has left it: somebody has stored to it, most
  * likely to free a lock, and nobody knew that store. What its thread had open until then is closed
@@ -275,6 +283,7 @@ void sync_lock_end(struct racer *me, const void *p, uint64_t value, bool stored)
 	}
 	if (!let_go(me, p) && w->is_lock && w->taken)
 		hold(me, p);
+	note_word(p, w->is_lock);
 	w->after = value;
 	w->racer = me - racers;
 	w->epoch = me->epoch;
@@ -303,6 +312,8 @@ void sync_freed(struct racer *me, const void *p)
 		w->is_lock = true;
 		w->taken = false;
 	}
+	if (w->address == (uintptr_t)p)
+		note_word(p, w->is_lock);
 	let_go(me, p);
 	if (locked)
 		spin_unlock(&w->lock);

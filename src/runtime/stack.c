@@ -382,19 +382,24 @@ static const struct thread_call *call_above(uintptr_t sp)
 	return found;
 }
 
-static uintptr_t see_word(struct walk *walk, uintptr_t at)
+static uintptr_t word_at(uintptr_t at)
+{
+	return *(const uintptr_t *)at;
+}
+
+static void note_word(struct walk *walk, uintptr_t at)
 {
 	if (walk->words < STACKS_WORDS_SEEN)
 		walk->word[walk->words] = (const uintptr_t *)at;
 	walk->words++;
-	return *(const uintptr_t *)at;
 }
 
 /* False if something is not known. */
 static bool walk_known(struct walk *walk, uintptr_t pc, uintptr_t sp, uintptr_t rbp)
 {
 	const uintptr_t low = runtime_thread.stack_low, high = runtime_thread.stack_high;
-	bool has_rbp = true, first_rbp = true;
+	bool has_rbp = true;
+	uintptr_t rbp_from = 0; /* where it was kept; 0: it is what it was at the start */
 
 	walk->depth = walk->words = 0;
 	walk->complete = walk->handler = walk->by_rbp = false;
@@ -429,9 +434,9 @@ static bool walk_known(struct walk *walk, uintptr_t pc, uintptr_t sp, uintptr_t 
 			sp += (word >> KIND_BITS & LARGEST) * sizeof(uint64_t);
 			kept = keeps_rbp[frame_slot(pc) - frames];
 			has_rbp = kept && sp <= high;
+			rbp_from = sp - kept * sizeof(sp);
 			if (has_rbp)
-				rbp = see_word(walk, sp - kept * sizeof(sp));
-			first_rbp = false;
+				rbp = word_at(rbp_from);
 			break;
 		case FRAME_KEEPS:
 			sp += (word >> KIND_BITS & LARGEST) * sizeof(uint64_t);
@@ -440,10 +445,12 @@ static bool walk_known(struct walk *walk, uintptr_t pc, uintptr_t sp, uintptr_t 
 			if (!has_rbp || rbp < sp || rbp + 2 * sizeof(rbp) > high ||
 			    rbp % sizeof(rbp))
 				return false;
-			walk->by_rbp |= first_rbp;
-			first_rbp = false;
+			if (rbp_from)
+				note_word(walk, rbp_from);
+			walk->by_rbp |= !rbp_from;
+			rbp_from = rbp;
 			sp = rbp + 2 * sizeof(rbp);
-			rbp = see_word(walk, rbp);
+			rbp = word_at(rbp);
 			break;
 		case FRAME_LAST:
 			return true;
@@ -452,7 +459,8 @@ static bool walk_known(struct walk *walk, uintptr_t pc, uintptr_t sp, uintptr_t 
 		}
 		if (sp > high || sp % sizeof(sp))
 			return false;
-		pc = see_word(walk, sp - sizeof(sp));
+		pc = word_at(sp - sizeof(sp));
+		note_word(walk, sp - sizeof(sp));
 	}
 }
 

@@ -17,7 +17,7 @@ enum {
 	STACKS_DEPTH = STACKS_INNER + STACKS_OUTER,
 	STACKS_CACHED = 256,
 	STACKS_RECENT = 128,
-	STACKS_WORDS_SEEN = 15,
+	STACKS_WORDS_SEEN = 31,
 };
 
 /* A thread's own recent stacks, in front of the shared table. */
