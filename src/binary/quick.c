@@ -172,7 +172,7 @@ static bool is_plain(const struct thread *thread)
 
 /* ---- the others ---- */
 
-/* Races: only accesses to PM are told with their stacks. */
+/* Races: only accesses to data in PM are told with their stacks. */
 static bool races_want_stack(const struct binary_registers *r, const struct binary_site *site)
 {
 	bool any = false;
@@ -180,8 +180,11 @@ static bool races_want_stack(const struct binary_registers *r, const struct bina
 	if (runtime_session->races.discovers || site->kind == BINARY_FLUSH ||
 	    site->kind == BINARY_FENCE)
 		return false;
-	for (unsigned i = 0; i < site->operands; i++)
-		any |= in_window((void *)registers_address(r, &site->operand[i]));
+	for (unsigned i = 0; i < site->operands; i++) {
+		const void *p = (void *)registers_address(r, &site->operand[i]);
+
+		any |= in_window(p) && !regions_is_lock(p);
+	}
 	return any || site->kind == BINARY_STRING || site->bit != BINARY_NO_REGISTER;
 }
 
@@ -237,7 +240,7 @@ static bool is_known_race(const struct binary_registers *r, const struct binary_
 	       races_is_known(site->operand[0].actions, registers_address(r, &site->operand[0]),
 			      site->operand[0].size,
 			      site->access ? site->access : site->address + site->length,
-			      site->known);
+			      (uintptr_t)r, site->known);
 }
 
 /* Signals wait from here on; false if it is one hit inside of another. */

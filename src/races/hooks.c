@@ -38,7 +38,9 @@ static struct racer *enter(void)
 		const void *p = self->again;
 
 		self->again = NULL;
-		sync_acquire(self, p);
+		if (runtime_session->races.discovers || !in_window(p) ||
+		    regions_version(p) != self->again_version)
+			sync_acquire(self, p);
 	}
 	return self;
 }
@@ -51,14 +53,15 @@ static void note(enum perdure_event_kind kind, uint32_t detail, const void *p, u
 		tell(runtime_thread.shared, kind, detail, p, size, stack);
 }
 
-static void open_region(struct racer *self, unsigned actions, const void *p, uint64_t size,
-			uint32_t flags, uint32_t stack, bool happens, uintptr_t behind)
+static void open_region(struct racer *self, const struct access *a)
 {
-	if (happens && actions & RACES_LOADS)
-		note(PERDURE_EVENT_LOAD, 0, p, size, stack);
-	if (happens && actions & RACES_STORES)
-		note(PERDURE_EVENT_STORE, flags & PERDURE_NONTEMPORAL, p, size, stack);
-	regions_access(self, actions, (uintptr_t)p, size, flags, stack, happens, behind);
+	const void *p = (const void *)a->address;
+
+	if (a->happens && a->actions & RACES_LOADS)
+		note(PERDURE_EVENT_LOAD, 0, p, a->size, a->stack);
+	if (a->happens && a->actions & RACES_STORES)
+		note(PERDURE_EVENT_STORE, a->flags & PERDURE_NONTEMPORAL, p, a->size, a->stack);
+	regions_access(self, a);
 }
 
 /* ---- giving way ---- */
@@ -134,21 +137,28 @@ static void access_known(struct racer *self, unsigned actions, const void *p, ui
 
 	bool pm = in_window(p);
 
-	if (actions & RACES_STORES &&
-	    (release || (pm ? regions_is_word(p) : sync_is_locked_word(p))))
+	if (actions & RACES_STORES && (pm ? regions_is_word(p) : sync_is_locked_word(p)))
 		sync_freed(self, p);
+	else if (actions & RACES_STORES && release)
+		sync_release(self, p);
 	if (pm && !(known & RACES_LOCK) && !regions_is_lock(p)) {
 		if (actions & RACES_STORES) {
 			regions_rely(self);
 			regions_effect(self, RACES_FED_STORE);
 		}
-		if (regions_is_sampled(self))
-			open_region(self, actions, p, size, flags, stack_capture(frame), true,
-				    frame->return_address);
+		if (regions_is_sampled(self)) {
+			uint32_t stack = stack_capture(frame);
+
+			open_region(self, &(struct access){ actions, (uintptr_t)p, size, flags,
+							    true, stack, frame->return_address,
+							    (uintptr_t)frame,
+							    stack_caller(frame, stack) });
+		}
 	}
 	if (actions & RACES_LOADS && acquire) {
 		sync_acquire(self, p);
 		self->again = p; /* what it will see may have been stored after this */
+		self->again_version = pm ? regions_version(p) : 0;
 	}
 }
 
@@ -191,9 +201,13 @@ void races_open(unsigned actions, const void *p, uint64_t size, uintptr_t access
 
 	if (!self)
 		return;
-	if (!regions_is_lock(p) && regions_is_sampled(self))
-		open_region(self, actions, p, size, 0,
-			    stack_with_first(stack_capture(frame), access), false, access);
+	if (!regions_is_lock(p) && regions_is_sampled(self)) {
+		uint32_t stack = stack_capture(frame);
+
+		open_region(self, &(struct access){ actions, (uintptr_t)p, size, 0, false,
+						    stack_with_first(stack, access), access,
+						    (uintptr_t)frame, stack_caller(frame, stack) });
+	}
 	thread_leave();
 }
 
@@ -272,7 +286,8 @@ void races_lock_end(const void *p, uint64_t size, bool stored, uintptr_t pc, uin
 				     (sync_is_lock(p) ? RACES_LOCK : 0));
 	} else if (in_window(p) && !(known & RACES_LOCK) && !regions_is_lock(p) &&
 		   regions_is_sampled(self)) {
-		open_region(self, actions, p, size, 0, stack_capture(frame), true, 0);
+		open_region(self, &(struct access){ actions, (uintptr_t)p, size, 0, true,
+						    stack_capture(frame), 0, 0, 0 });
 	}
 	thread_leave();
 }

@@ -53,7 +53,7 @@ HIDDEN void races_synchronise(const void *object);
 HIDDEN void races_thread_starts(const void *object);
 /* An access to PM by patched code that is not worth a hook; `behind` is its next instruction. */
 static inline bool races_is_known(unsigned actions, uint64_t address, uint32_t size,
-				  uintptr_t behind, uint32_t known);
+				  uintptr_t behind, uintptr_t sp, uint32_t known);
 /* Something is handed over through the kernel: by a pipe, an event, a signal, a file's lock. */
 HIDDEN void races_handed(int fd, bool given);
 /* The thread tells somebody outside of the process something. */
@@ -75,13 +75,27 @@ HIDDEN void races_keep(const char *path);
 enum { RACERS = 512, RACES_PENDING = 64, RACES_HELD = 8 };
 #define RACES_NOT_YET UINT32_MAX
 
-/* What an instruction has loaded from a line while its region is open. */
-struct racer_seen {
-	uint64_t line, pc; /* 0: nothing */
-	uint64_t bytes;    /* more than the region itself says, if it is `longer` */
-	uint64_t version;  /* of the line: stores so far */
+/*
+ * The region of a load: what an instruction has loaded from a line in an epoch of its thread, which
+ * alone writes it; who stores looks at those of all others.
+ */
+struct racer_load {
+	_Alignas(64) uint64_t bytes;
+	uint64_t clear;    /* bytes of the line of which no store by anybody else was open … */
+	uint64_t acquired; /* … and which were acquired … */
+	uint32_t version;  /* … after so many of them */
 	uint32_t epoch, stack;
-	bool alone, longer; /* alone: nobody else's store is open there */
+	uint32_t sp; /* the lower half of it, and how many words above the caller's address lies */
+	uintptr_t behind, caller;
+	uint16_t above; /* 0: that is not known */
+	bool happened;  /* or it is only certain to */
+};
+
+/* Those of some lines. A key is a line's address and some bits of the instruction's, or 0. */
+enum { RACES_SETS = 1 << 10, RACES_WAYS = 8 };
+struct racer_set {
+	_Alignas(64) uint64_t key[RACES_WAYS];
+	struct racer_load load[RACES_WAYS];
 };
 
 struct racer_pair {
@@ -89,7 +103,7 @@ struct racer_pair {
 	uint32_t traits;
 };
 
-enum { RACES_SEEN = 1 << 12, RACES_KNOWN = 1 << 10 };
+enum { RACES_KNOWN = 1 << 10 };
 enum { RACES_OBJECTS = 1 << 14 };
 
 struct racer {
@@ -97,6 +111,7 @@ struct racer {
 	uint32_t thread;                          /* as reports name it */
 	uintptr_t stack_low, stack_high, pointer; /* others may wait for words there */
 	const void *again;            /* what it has loaded last to see whether it may go on */
+	uint32_t again_version;       /* if that is in PM: of its line */
 	const void *hold[RACES_HELD]; /* locks that it has */
 	uint32_t skipped;             /* regions since the last one that was followed */
 	uint32_t random;
@@ -113,12 +128,12 @@ struct racer {
 	} watch;
 	uint32_t clock[RACERS]; /* the last epoch of each that it knows to be over */
 	uint32_t born[RACERS];  /* the same when it started */
-	/* What need not be looked at again. */
-	struct racer_seen seen[RACES_SEEN];
-	struct racer_pair known[RACES_KNOWN];
-	uint32_t acquired[RACES_OBJECTS]; /* versions of what it has acquired */
+	struct racer_set set[RACES_SETS];
+	struct racer_pair known[RACES_KNOWN]; /* what need not be looked at again */
+	uint32_t acquired[RACES_OBJECTS];     /* versions of what it has acquired */
 };
 extern HIDDEN struct racer *racers;
+extern HIDDEN uint32_t racers_used; /* those from here on never were */
 
 HIDDEN void sync_start(void);
 /* This thread's; null if there are too many, or none yet in a hook that was interrupted. */
@@ -159,9 +174,17 @@ HIDDEN uint32_t learn_known(uintptr_t pc);
 /* ---- regions.c ---- */
 
 HIDDEN void regions_start(void);
-/* `behind` the instruction, or 0 if it is not worth remembering. */
-HIDDEN void regions_access(struct racer *self, unsigned actions, uint64_t address, uint64_t size,
-			   uint32_t flags, uint32_t stack, bool happens, uintptr_t behind);
+struct access {
+	unsigned actions;
+	uint64_t address, size;
+	uint32_t flags;   /* as of event.h */
+	bool happens;     /* or it is only certain to */
+	uint32_t stack;   /* of the access */
+	uintptr_t behind; /* its instruction */
+	uintptr_t sp;     /* of the hit, and what stack_caller says of it */
+	uint32_t above;
+};
+HIDDEN void regions_access(struct racer *self, const struct access *access);
 /* Words of PM that locked instructions change, and those that are locks. */
 HIDDEN void regions_note_word(const void *p, bool is_lock);
 HIDDEN bool regions_is_word(const void *p);
@@ -171,18 +194,21 @@ HIDDEN bool regions_is_sampled(struct racer *self);
 HIDDEN void regions_flush(struct racer *self, uint64_t line, bool complete);
 HIDDEN void regions_complete(struct racer *self, uint64_t line);
 /*
- * A load of which nothing has to be judged, because this instruction has loaded from the same line
- * a moment ago and nobody has stored there since; its region is made longer.
+ * A load by an instruction that has loaded from the same line before, called from the same place:
+ * its region is opened again, or made longer, and judged if somebody has stored there since.
+ * `acquires` says whether it is synchronisation. False if there was no such load.
  */
 HIDDEN bool regions_load_again(struct racer *self, uint64_t address, uint32_t size,
-			       uintptr_t behind);
+			       uintptr_t behind, uintptr_t sp, bool acquires);
+/* What has been stored to its line so far. */
+HIDDEN uint32_t regions_version(const void *p);
 /* --flush-on-read: what the thread has read and not written back is a race now. */
 HIDDEN void regions_rely(struct racer *self);
 /* Is this thread's read of what was not persistent followed by this, before it was? */
 HIDDEN void regions_effect(struct racer *self, uint32_t trait);
 
 static inline bool races_is_known(unsigned actions, uint64_t address, uint32_t size,
-				  uintptr_t behind, uint32_t known)
+				  uintptr_t behind, uintptr_t sp, uint32_t known)
 {
 	struct racer *self = racer_known();
 
@@ -198,13 +224,8 @@ static inline bool races_is_known(unsigned actions, uint64_t address, uint32_t s
 		self->skipped++;
 		return true;
 	}
-	if (actions != RACES_LOADS || !regions_load_again(self, address, size, behind))
-		return false;
-	if (known & RACES_ACQUIRE) { /* as in access_known */
-		sync_acquire(self, (const void *)address);
-		self->again = (const void *)address;
-	}
-	return true;
+	return actions == RACES_LOADS && !runtime_session->listening &&
+	       regions_load_again(self, address, size, behind, sp, known & RACES_ACQUIRE);
 }
 
 #endif

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Regions by line. A load's is open until the next release of its thread, a store's until the
- * first release after it is persistent: that its thread's epoch is still the same says so, nothing
- * is done to close one. For the happens-before detector, regions that are closed are kept as what
- * was done last.
+ * Regions: those of stores by line, those of loads by thread and line. A load's is open until the
+ * next release of its thread, a store's until the first release after it is persistent: that its
+ * thread's epoch is still the same says so, nothing is done to close one. For the happens-before
+ * detector, regions that are closed are kept as what was done last.
+ *
+ * A load is noted first and looks for stores then, a store the other way round: one of the two
+ * sees the other, but for a moment in which the processor has not yet made the note visible.
  */
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -14,7 +17,8 @@
 #include "races/races.h"
 
 #define TABLE_BASE 0x300000000000ull
-enum { SLOTS = 7, LINE = PERDURE_LINE_SIZE, WARM_UP = 1 << 15, COUNTED = 256 };
+#define REST_BASE 0x310000000000ull
+enum { SLOTS = 8, LINE = PERDURE_LINE_SIZE, WARM_UP = 1 << 15, COUNTED = 256 };
 
 enum state { FREE, LOADED, DIRTY, PENDING, CLEAN };
 
@@ -29,7 +33,6 @@ struct region {
 	bool streamed;   /* by a non-temporal store */
 	bool by_owner;   /* PENDING: who stored it has written it back … */
 	uint16_t helper; /* … or somebody else has: number + 1 */
-	uint16_t seen;   /* LOADED: number + 1 of what its thread remembers of it */
 };
 
 struct line {
@@ -37,28 +40,45 @@ struct line {
 	uint8_t used;          /* slots that are not FREE, one bit each */
 	uint8_t next;          /* slot to be given up */
 	uint16_t words, locks; /* of four bytes each: see regions_note_word */
-	uint16_t pad;
-	uint64_t stores; /* so far */
-	uint64_t more_pad;
-	struct region slot[SLOTS];
+	uint16_t readers;      /* a bit for each thread that has loaded, by number modulo 16 */
+	uint64_t stores;       /* so far */
+	struct region first;
+} __attribute__((aligned(64)));
+
+/* The other slots, apart: hardly any line needs them. */
+struct rest {
+	struct region slot[SLOTS - 1];
 };
 
 static struct line *const table = (void *)TABLE_BASE;
+static struct rest *const rests = (void *)REST_BASE;
+
+static struct region *slot_of(struct line *l, unsigned i)
+{
+	return i ? &rests[l - table].slot[i - 1] : &l->first;
+}
+
+static bool reserve(uint64_t base, uint64_t size)
+{
+	if ((uint64_t)syscall(SYS_mmap, base, size, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1,
+			      0L) != base)
+		return false;
+	syscall(SYS_madvise, base, size, MADV_DONTDUMP);
+	return true;
+}
 
 void regions_start(void)
 {
-	uint64_t size = SESSION_WINDOW_SIZE / LINE * sizeof(struct line);
+	uint64_t lines = SESSION_WINDOW_SIZE / LINE;
 
-	_Static_assert(sizeof(struct line) == 256, "four lines a line");
-	if ((uint64_t)syscall(SYS_mmap, TABLE_BASE, size, PROT_READ | PROT_WRITE,
-			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1,
-			      0L) != TABLE_BASE) {
-		session_limit(runtime_session, thread_owner(),
-			      "no address space for races: nothing was looked for");
-		runtime_races = false;
+	_Static_assert(sizeof(struct line) == LINE, "one line a line");
+	if (reserve(TABLE_BASE, lines * sizeof(struct line)) &&
+	    reserve(REST_BASE, lines * sizeof(struct rest)))
 		return;
-	}
-	syscall(SYS_madvise, TABLE_BASE, size, MADV_DONTDUMP);
+	session_limit(runtime_session, thread_owner(),
+		      "no address space for races: nothing was looked for");
+	runtime_races = false;
 }
 
 static struct line *line_at(uint64_t address)
@@ -106,74 +126,9 @@ bool regions_is_lock(const void *p)
 	return line_at((uintptr_t)p)->locks & word_bit(p);
 }
 
-/* ---- what a thread has loaded ---- */
-
-static struct racer_seen *seen_at(struct racer *self, uint64_t line, uintptr_t pc)
+static uint32_t version_of(uint64_t line)
 {
-	return &self->seen[((line ^ pc * 31) * 0x9e3779b97f4a7c15ull >> 40) % RACES_SEEN];
-}
-
-/* All bytes of a region. */
-static uint64_t bytes_of(const struct region *r, uint64_t line)
-{
-	const struct racer_seen *s;
-	uint64_t more;
-
-	if (r->state != LOADED || !r->seen)
-		return r->bytes;
-	s = &racers[r->racer].seen[r->seen - 1];
-	more = __atomic_load_n(&s->bytes, __ATOMIC_ACQUIRE);
-	if (s->epoch != r->epoch || s->stack != r->stack ||
-	    __atomic_load_n(&s->line, __ATOMIC_ACQUIRE) != line)
-		return r->bytes;
-	return r->bytes | more;
-}
-
-/* The entry is needed for something else: its region learns what it knows. */
-static void give_up_seen(const struct racer *self, struct racer_seen *s)
-{
-	struct line *l = line_at(s->line);
-	bool locked;
-
-	if (!s->longer || s->epoch != self->epoch)
-		return;
-	locked = spin_lock(&l->lock, thread_owner());
-	for (unsigned i = 0; i < SLOTS; i++) {
-		struct region *r = &l->slot[i];
-
-		if (r->state == LOADED && r->racer == racer_number(self) && r->stack == s->stack &&
-		    r->epoch == s->epoch)
-			r->bytes |= s->bytes;
-	}
-	if (locked)
-		spin_unlock(&l->lock);
-}
-
-static uint64_t version_of(uint64_t address)
-{
-	return __atomic_load_n(&line_at(address)->stores, __ATOMIC_ACQUIRE);
-}
-
-bool regions_load_again(struct racer *self, uint64_t address, uint32_t size, uintptr_t behind)
-{
-	uint64_t line = address & -(uint64_t)LINE, bytes = bytes_in(line, address, size);
-	struct racer_seen *s = seen_at(self, line, behind);
-
-	/* While it is new, a thread takes its time: it might be done before others have started. */
-	if (s->line != line || s->pc != behind || s->epoch != self->epoch ||
-	    s->version != version_of(line) || self->regions < WARM_UP ||
-	    address - line + size > LINE)
-		return false;
-	if (bytes & ~s->bytes) {
-		if (!s->alone)
-			return false;
-		s->longer = true;
-		__atomic_store_n(&s->bytes, s->bytes | bytes, __ATOMIC_RELEASE);
-		if (s->version != version_of(line))
-			return false;
-	}
-	self->regions++; /* it gets on */
-	return true;
+	return (uint32_t)__atomic_load_n(&line_at(line)->stores, __ATOMIC_ACQUIRE);
 }
 
 /* ---- conflicts ---- */
@@ -311,7 +266,7 @@ static void judge(struct racer *self, unsigned actions, uint64_t line, const str
 
 	if (!both || other->racer == racer_number(self))
 		return;
-	pair.bytes = bytes & bytes_of(other, line);
+	pair.bytes = bytes & other->bytes;
 	if (!pair.bytes)
 		return;
 	overlapped = overlaps_now(self, other);
@@ -338,66 +293,269 @@ static void judge(struct racer *self, unsigned actions, uint64_t line, const str
 	}
 }
 
-/* ---- opening ---- */
+/* ---- stores ---- */
 
 static bool is_over(const struct region *r)
 {
-	return r->state == FREE ||
-	       (!is_open(r) && !(runtime_session->races.settings.detectors & RACES_HB));
+	return !is_open(r) && !(runtime_session->races.settings.detectors & RACES_HB);
 }
 
 /* The slot of this thread's region; a new one if there is none. */
-static struct region *slot_for(struct line *l, const struct racer *self, bool store, uint64_t bytes,
+static struct region *slot_for(struct line *l, const struct racer *self, uint64_t bytes,
 			       uint32_t stack)
 {
 	unsigned free;
 
 	for (unsigned used = l->used; used; used &= used - 1) {
-		struct region *r = &l->slot[__builtin_ctz(used)];
+		unsigned i = __builtin_ctz(used);
+		struct region *r = slot_of(l, i);
 
-		if (r->racer == racer_number(self) && is_store(r) == store &&
+		if (r->racer == racer_number(self) &&
 		    (r->stack == stack || (r->bytes & ~bytes) == 0))
 			return r;
 		if (is_over(r)) {
 			r->state = FREE;
-			l->used &= ~(1u << (r - l->slot));
+			l->used &= ~(1u << i);
 		}
 	}
 	free = __builtin_ctz(~(unsigned)l->used);
 	if (free < SLOTS) {
 		l->used |= 1u << free;
-		return &l->slot[free];
+		return slot_of(l, free);
 	}
 	__atomic_fetch_add(&runtime_session->races.lost, 1, __ATOMIC_RELAXED);
-	return &l->slot[l->next++ % SLOTS];
+	return slot_of(l, l->next++ % SLOTS);
 }
 
-static struct region *put(struct line *l, struct racer *self, bool store, uint64_t bytes,
-			  uint32_t stack, uint32_t flags, bool happens)
+static void put_store(struct line *l, struct racer *self, uint64_t bytes, const struct access *a)
 {
-	struct region *r = slot_for(l, self, store, bytes, stack);
-	/* What is not persistent stays so; a load of an earlier epoch is over. */
-	bool same = r->state != FREE && r->racer == racer_number(self) && r->stack == stack &&
-		    is_store(r) == store && (store ? r->state == DIRTY : r->epoch == self->epoch);
+	struct region *r = slot_for(l, self, bytes, a->stack);
+	bool streamed = a->flags & PERDURE_NONTEMPORAL;
+	/* What is not persistent stays so. */
+	bool same = r->state == DIRTY && r->racer == racer_number(self) && r->stack == a->stack;
 
 	*r = (struct region){
 		.bytes = same ? r->bytes | bytes : bytes,
 		.epoch = self->epoch,
 		.persisted = RACES_NOT_YET,
-		.stack = stack,
+		.stack = a->stack,
 		.racer = racer_number(self),
 		.flusher = racer_number(self),
-		.by_owner = store && flags & PERDURE_NONTEMPORAL,
-		.streamed = store && flags & PERDURE_NONTEMPORAL,
-		.state = !store                        ? LOADED
-			 : flags & PERDURE_NONTEMPORAL ? PENDING
-						       : DIRTY,
-		.happened = happens,
+		.by_owner = streamed,
+		.streamed = streamed,
+		.state = streamed ? PENDING : DIRTY,
+		.happened = a->happens,
 	};
-	if (store)
-		__atomic_store_n(&l->stores, l->stores + 1, __ATOMIC_RELEASE);
-	return r;
+	__atomic_store_n(&l->stores, l->stores + 1, __ATOMIC_RELEASE);
 }
+
+/* A load of another thread, as a region; false if it is none of this line. */
+static bool read_load(const struct racer_set *set, unsigned i, uint64_t line, uint16_t racer,
+		      struct region *region)
+{
+	uint64_t key = __atomic_load_n(&set->key[i], __ATOMIC_ACQUIRE);
+
+	if ((key & -(uint64_t)LINE) != line)
+		return false;
+	*region = (struct region){
+		.bytes = set->load[i].bytes,
+		.epoch = set->load[i].epoch,
+		.stack = set->load[i].stack,
+		.racer = racer,
+		.flusher = racer,
+		.state = LOADED,
+		.happened = set->load[i].happened,
+	};
+	return __atomic_load_n(&set->key[i], __ATOMIC_ACQUIRE) == key; /* and still is */
+}
+
+static uint16_t reader_bit(unsigned racer)
+{
+	return (uint16_t)(1u << racer % 16);
+}
+
+/* Does the thread still read the line? Judges those that do. */
+static bool look_at_loads(struct racer *self, unsigned racer, uint64_t line, uint64_t bytes,
+			  const struct access *a)
+{
+	const struct racer_set *set = &racers[racer].set[line / LINE % RACES_SETS];
+	struct region other;
+	bool any = false;
+
+	for (unsigned i = 0; i < RACES_WAYS; i++) {
+		if (!read_load(set, i, line, racer, &other) || is_over(&other))
+			continue;
+		any = true;
+		judge(self, a->actions, line, &other, bytes, a->stack, a->happens);
+	}
+	return any;
+}
+
+/* Bits are cleared first, and set again for those who still read: nobody is forgotten. */
+static void look_for_loads(struct racer *self, struct line *l, uint64_t line, uint64_t bytes,
+			   const struct access *a)
+{
+	uint16_t own = reader_bit(racer_number(self)), readers, still = 0;
+
+	if (!(__atomic_load_n(&l->readers, __ATOMIC_RELAXED) & ~own) && racers_used <= 16)
+		return;
+	readers = __atomic_exchange_n(&l->readers, 0, __ATOMIC_SEQ_CST);
+	for (unsigned i = 0; i < racers_used; i++)
+		if (&racers[i] == self)
+			still |= readers & own;
+		else if (readers & reader_bit(i) && look_at_loads(self, i, line, bytes, a))
+			still |= reader_bit(i);
+	if (still)
+		__atomic_fetch_or(&l->readers, still, __ATOMIC_RELAXED);
+}
+
+/* ---- loads ---- */
+
+static uint64_t key_of(uint64_t line, uintptr_t behind)
+{
+	return line | ((behind ^ behind >> 6) & (LINE - 1));
+}
+
+/* One of the same, or one that is not needed any more. */
+static unsigned room_for_load(const struct racer *self, struct racer_set *set, uint64_t key,
+			      const struct access *a)
+{
+	unsigned free = RACES_WAYS;
+
+	for (unsigned i = 0; i < RACES_WAYS; i++) {
+		const struct racer_load *load = &set->load[i];
+
+		if (set->key[i] == key && load->behind == a->behind && load->stack == a->stack)
+			return i;
+		if (!set->key[i] || (free == RACES_WAYS && load->epoch != self->epoch))
+			free = i;
+	}
+	if (free < RACES_WAYS)
+		return free;
+	__atomic_fetch_add(&runtime_session->races.lost, 1, __ATOMIC_RELAXED);
+	return (a->stack ^ a->behind >> 2) % RACES_WAYS;
+}
+
+static void note_reader(const struct racer *self, uint64_t line)
+{
+	uint16_t bit = reader_bit(racer_number(self));
+	uint16_t *readers = &line_at(line)->readers;
+
+	if (!(__atomic_load_n(readers, __ATOMIC_RELAXED) & bit))
+		__atomic_fetch_or(readers, bit, __ATOMIC_RELAXED);
+}
+
+static struct racer_load *put_load(struct racer *self, uint64_t line, uint64_t bytes,
+				   const struct access *a)
+{
+	struct racer_set *set = &self->set[line / LINE % RACES_SETS];
+	uint64_t key = key_of(line, a->behind);
+	unsigned i = room_for_load(self, set, key, a);
+	struct racer_load *load = &set->load[i];
+	bool same = set->key[i] == key && load->behind == a->behind && load->stack == a->stack &&
+		    load->epoch == self->epoch;
+
+	__atomic_store_n(&set->key[i], 0, __ATOMIC_RELEASE); /* others look at it */
+	*load = (struct racer_load){
+		.bytes = bytes | (same ? load->bytes : 0),
+		.epoch = self->epoch,
+		.stack = a->stack,
+		.sp = (uint32_t)a->sp,
+		.behind = a->behind,
+		.above = a->above,
+		.caller = a->above ? ((const uintptr_t *)a->sp)[a->above] : 0,
+		.happened = a->happens,
+	};
+	__atomic_store_n(&set->key[i], key, __ATOMIC_RELEASE);
+	note_reader(self, line);
+	return load;
+}
+
+/* The bytes of which no store by anybody else is open. */
+static uint64_t look_for_stores(struct racer *self, struct line *l, uint64_t line, uint64_t bytes,
+				const struct access *a)
+{
+	uint64_t clear = ~0ull;
+	bool locked;
+
+	if (!__atomic_load_n(&l->used, __ATOMIC_ACQUIRE))
+		return clear;
+	locked = spin_lock(&l->lock, thread_owner());
+	for (unsigned used = l->used; used; used &= used - 1) {
+		const struct region *other = slot_of(l, __builtin_ctz(used));
+
+		judge(self, a->actions, line, other, bytes, a->stack, a->happens);
+		if (other->racer != racer_number(self) && !is_over(other))
+			clear &= ~other->bytes;
+	}
+	if (locked)
+		spin_unlock(&l->lock);
+	return clear;
+}
+
+static bool is_same_load(const struct racer_load *load, uintptr_t behind, uintptr_t sp)
+{
+	return load->behind == behind && load->sp == (uint32_t)sp && load->above &&
+	       ((const uintptr_t *)sp)[load->above] == load->caller;
+}
+
+/* This load is synchronisation, unless it was so before and nothing has been stored since. */
+static void acquire_bytes(struct racer *self, struct racer_load *load, uint64_t address,
+			  uint64_t bytes)
+{
+	if (!(bytes & ~load->acquired))
+		return;
+	load->acquired |= bytes;
+	sync_acquire(self, (const void *)address);
+	self->again = (const void *)address; /* what it will see may have been stored after this */
+	self->again_version = load->version;
+}
+
+bool regions_load_again(struct racer *self, uint64_t address, uint32_t size, uintptr_t behind,
+			uintptr_t sp, bool acquires)
+{
+	uint64_t line = address & -(uint64_t)LINE, bytes = bytes_in(line, address, size);
+	struct racer_set *set = &self->set[line / LINE % RACES_SETS];
+	uint64_t key = key_of(line, behind);
+	struct racer_load *load;
+	uint32_t version;
+	unsigned i = 0;
+	bool open;
+
+	while (i < RACES_WAYS && (set->key[i] != key || !is_same_load(&set->load[i], behind, sp)))
+		i++;
+	/* While it is new, a thread takes its time: it might be done before others have started. */
+	if (i == RACES_WAYS || self->regions < WARM_UP || address - line + size > LINE ||
+	    regions_is_lock((const void *)address))
+		return false;
+	load = &set->load[i];
+	version = version_of(line);
+	open = load->epoch == self->epoch;
+	if (!open || bytes & ~load->bytes) {
+		load->bytes = open ? load->bytes | bytes : bytes;
+		__atomic_store_n(&load->epoch, self->epoch, __ATOMIC_RELEASE);
+		note_reader(self, line);
+	}
+	if (load->version != version || bytes & ~load->clear) {
+		struct access access = { RACES_LOADS, address, size, 0,          true,
+					 load->stack, behind,  sp,   load->above };
+
+		load->acquired = load->version == version ? load->acquired : 0;
+		load->clear = look_for_stores(self, line_at(line), line, bytes, &access);
+		load->version = version;
+	}
+	if (acquires)
+		acquire_bytes(self, load, address, bytes);
+	self->regions++; /* it gets on */
+	return true;
+}
+
+uint32_t regions_version(const void *p)
+{
+	return version_of((uintptr_t)p & -(uint64_t)LINE);
+}
+
+/* ---- accesses ---- */
 
 bool regions_is_sampled(struct racer *self)
 {
@@ -411,77 +569,45 @@ bool regions_is_sampled(struct racer *self)
 
 static void note_pending(struct racer *self, uint64_t line);
 
-static void make_room(struct racer *self, uint64_t line, uintptr_t behind)
+static void access_line(struct racer *self, uint64_t line, uint64_t bytes, const struct access *a)
 {
-	struct racer_seen *s = seen_at(self, line, behind);
-
-	if (s->line && (s->line != line || s->pc != behind))
-		give_up_seen(self, s);
-}
-
-static void remember(struct racer *self, uint64_t line, struct region *r, uint64_t version,
-		     bool alone, uintptr_t behind)
-{
-	struct racer_seen *s = seen_at(self, line, behind);
-
-	__atomic_store_n(&s->line, 0, __ATOMIC_RELEASE); /* others look at it */
-	s->pc = behind;
-	s->bytes = r->bytes;
-	s->version = version;
-	s->epoch = r->epoch;
-	s->stack = r->stack;
-	s->alone = alone;
-	s->longer = false;
-	__atomic_store_n(&s->line, line, __ATOMIC_RELEASE);
-	r->seen = s - self->seen + 1;
-}
-
-static void access_line(struct racer *self, unsigned actions, uint64_t line, uint64_t bytes,
-			uint32_t stack, uint32_t flags, bool happens, uintptr_t behind)
-{
+	bool minimal = runtime_session->races.settings.minimal &&
+		       !(runtime_session->races.settings.detectors & RACES_HB);
 	struct line *l = line_at(line);
-	bool locked, alone = true, minimal;
 
-	if (actions == RACES_LOADS && behind)
-		make_room(self, line, behind);
-	locked = spin_lock(&l->lock, thread_owner());
-	minimal = runtime_session->races.settings.minimal &&
-		  !(runtime_session->races.settings.detectors & RACES_HB);
+	if (a->actions & RACES_LOADS) {
+		uint32_t version = version_of(line);
+		struct racer_load *load = minimal ? NULL : put_load(self, line, bytes, a);
+		uint64_t clear = look_for_stores(self, l, line, bytes, a);
 
-	for (unsigned used = l->used; used; used &= used - 1) {
-		const struct region *other = &l->slot[__builtin_ctz(used)];
-
-		judge(self, actions, line, other, bytes, stack, happens);
-		alone &= !is_store(other) || other->racer == racer_number(self) || is_over(other);
+		if (load && a->actions == RACES_LOADS) {
+			load->version = version;
+			load->clear = clear;
+		}
 	}
-	if (actions & RACES_LOADS && !minimal) {
-		struct region *r = put(l, self, false, bytes, stack, flags, happens);
+	if (a->actions & RACES_STORES) {
+		bool locked = spin_lock(&l->lock, thread_owner());
 
-		if (actions == RACES_LOADS && behind)
-			remember(self, line, r, l->stores, alone, behind);
+		put_store(l, self, bytes, a);
+		if (locked)
+			spin_unlock(&l->lock);
+		if (!minimal)
+			look_for_loads(self, l, line, bytes, a);
+		if (a->flags & PERDURE_NONTEMPORAL)
+			note_pending(self, line);
 	}
-	if (actions & RACES_STORES)
-		put(l, self, true, bytes, stack, flags, happens);
-	if (locked)
-		spin_unlock(&l->lock);
-	if (actions & RACES_STORES && flags & PERDURE_NONTEMPORAL)
-		note_pending(self, line);
 }
 
-void regions_access(struct racer *self, unsigned actions, uint64_t address, uint64_t size,
-		    uint32_t flags, uint32_t stack, bool happens, uintptr_t behind)
+void regions_access(struct racer *self, const struct access *a)
 {
-	uint64_t line = address & -(uint64_t)LINE, end = address + size;
+	uint64_t line = a->address & -(uint64_t)LINE, end = a->address + a->size;
 
-	if (end > line + LINE)
-		behind = 0;
 	/* A process may end at any time. */
 	if (++self->regions <= COUNTED || self->regions % COUNTED == 0)
 		__atomic_fetch_add(&runtime_session->races.regions,
 				   self->regions <= COUNTED ? 1 : COUNTED, __ATOMIC_RELAXED);
 	for (; line < end; line += LINE)
-		access_line(self, actions, line, bytes_in(line, address, size), stack, flags,
-			    happens, behind);
+		access_line(self, line, bytes_in(line, a->address, a->size), a);
 }
 
 /* ---- persisting ---- */
@@ -520,7 +646,7 @@ static void persist(struct racer *self, uint64_t line, uint8_t from, uint8_t to)
 		return;
 	locked = spin_lock(&l->lock, thread_owner());
 	for (unsigned used = l->used; used; used &= used - 1) {
-		struct region *r = &l->slot[__builtin_ctz(used)];
+		struct region *r = slot_of(l, __builtin_ctz(used));
 		bool own = r->racer == racer_number(self);
 
 		if (from == PENDING ? !waits_for(r, self)
@@ -569,8 +695,8 @@ void regions_effect(struct racer *self, uint32_t trait)
 		return;
 	l = line_at(self->watch.line);
 	locked = spin_lock(&l->lock, thread_owner());
-	for (unsigned i = 0; i < SLOTS; i++) {
-		const struct region *r = &l->slot[i];
+	for (unsigned used = l->used; used; used &= used - 1) {
+		const struct region *r = slot_of(l, __builtin_ctz(used));
 
 		still |= (r->state == DIRTY || r->state == PENDING) && r->racer == self->watch.of &&
 			 r->stack == self->watch.store;

@@ -12,11 +12,13 @@
 
 enum { WORDS = 1 << 16 };
 
+/* The clock has two parts: programs seldom have more threads than fit into the first. */
+enum { NEAR = 14, FAR = RACERS - NEAR };
 struct object {
 	uint32_t lock;
-	bool handed; /* one thread takes it, another one gives it back */
-	uint32_t clock[RACERS];
-};
+	uint32_t handed; /* one thread takes it, another one gives it back */
+	uint32_t clock[NEAR];
+} __attribute__((aligned(64)));
 
 /* A word that locked instructions change. */
 struct word {
@@ -31,19 +33,21 @@ struct word {
 
 struct racer *racers;
 static struct object *object;
+static uint32_t (*far_clock)[FAR];
 static uint32_t *releases; /* of each of them, so far: close together, as they are looked at most */
 static struct word *word;
 static uint32_t used[RACERS];
-static uint32_t racers_used; /* entries from here on were never used */
+uint32_t racers_used;
 static __thread struct racer *self __attribute__((tls_model("initial-exec")));
 
 void sync_start(void)
 {
 	racers = binary_room(RACERS * sizeof(*racers));
 	object = binary_room(RACES_OBJECTS * sizeof(*object));
+	far_clock = binary_room(RACES_OBJECTS * sizeof(*far_clock));
 	releases = binary_room(RACES_OBJECTS * sizeof(*releases));
 	word = binary_room(WORDS * sizeof(*word));
-	if (!racers || !object || !releases || !word)
+	if (!racers || !object || !far_clock || !releases || !word)
 		runtime_races = false;
 }
 
@@ -128,6 +132,11 @@ uint64_t sync_progress(const struct racer *me)
 
 /* ---- objects ---- */
 
+static uint32_t *clock_of(struct object *o, unsigned racer)
+{
+	return racer < NEAR ? &o->clock[racer] : &far_clock[o - object][racer - NEAR];
+}
+
 static uint64_t hash(const void *p)
 {
 	return ((uintptr_t)p >> 2) * 0x9e3779b97f4a7c15ull >> 32;
@@ -147,8 +156,8 @@ void sync_acquire(struct racer *me, const void *p)
 	locked = spin_lock(&from->lock, thread_owner());
 	me->acquired[number] = releases[number];
 	for (unsigned i = 0; i < racers_used; i++)
-		if (from->clock[i] > me->clock[i])
-			me->clock[i] = from->clock[i];
+		if (*clock_of(from, i) > me->clock[i])
+			me->clock[i] = *clock_of(from, i);
 	if (locked)
 		spin_unlock(&from->lock);
 }
@@ -165,10 +174,10 @@ void sync_release(struct racer *me, const void *p)
 	own = __atomic_fetch_add(&me->epoch, 1, __ATOMIC_SEQ_CST);
 
 	for (unsigned i = 0; i < racers_used; i++)
-		if (me->clock[i] > to->clock[i])
-			to->clock[i] = me->clock[i];
-	if (own > to->clock[me - racers])
-		to->clock[me - racers] = own;
+		if (me->clock[i] > *clock_of(to, i))
+			*clock_of(to, i) = me->clock[i];
+	if (own > *clock_of(to, me - racers))
+		*clock_of(to, me - racers) = own;
 	__atomic_store_n(&releases[number], releases[number] + 1, __ATOMIC_RELEASE);
 	if (locked)
 		spin_unlock(&to->lock);

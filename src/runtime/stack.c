@@ -83,7 +83,9 @@ struct walk {
 	uint32_t
 		words; /* that say it is this stack; more than there is room for: not all of them */
 	const uintptr_t *word[STACKS_WORDS_SEEN];
-	bool by_rbp; /* and so does rbp as it was at the start */
+	bool by_rbp;    /* and so does rbp as it was at the start */
+	uint32_t calls; /* and calls that hooks have noted */
+	const struct thread_call *call[STACKS_CALLS_SEEN];
 };
 
 static bool walk_add(struct walk *walk, uintptr_t pc)
@@ -401,7 +403,7 @@ static bool walk_known(struct walk *walk, uintptr_t pc, uintptr_t sp, uintptr_t 
 	bool has_rbp = true;
 	uintptr_t rbp_from = 0; /* where it was kept; 0: it is what it was at the start */
 
-	walk->depth = walk->words = 0;
+	walk->depth = walk->words = walk->calls = 0;
 	walk->complete = walk->handler = walk->by_rbp = false;
 	for (;;) {
 		const struct thread_call *call = NULL;
@@ -412,6 +414,9 @@ static bool walk_known(struct walk *walk, uintptr_t pc, uintptr_t sp, uintptr_t 
 			return false;
 		if (is_library_call(pc)) {
 			call = call_above(sp);
+			if (call && rbp_from)
+				note_word(walk, rbp_from);
+			walk->by_rbp |= call && !rbp_from;
 			/* Those that nobody has noted have a frame like others. */
 			if (call && (!has_rbp || (uintptr_t)call->frame != rbp))
 				call = NULL;
@@ -421,7 +426,12 @@ static bool walk_known(struct walk *walk, uintptr_t pc, uintptr_t sp, uintptr_t 
 		if (!walk_add(walk, pc))
 			return true;
 		if (call) {
-			walk->words = UINT16_MAX; /* and another time it may be another call */
+			note_word(walk, (uintptr_t)&call->frame->caller);
+			note_word(walk, (uintptr_t)&call->frame->return_address);
+			if (walk->calls < STACKS_CALLS_SEEN)
+				walk->call[walk->calls] = call;
+			walk->calls++;
+			rbp_from = (uintptr_t)&call->frame->caller;
 			sp = (uintptr_t)(call->frame + 1);
 			rbp = (uintptr_t)call->frame->caller;
 			has_rbp = true;
@@ -494,6 +504,21 @@ static struct stacks_recent *recent_slot(uintptr_t pc, uintptr_t sp)
 	return &runtime_thread.shared->recent[at & -(uint64_t)RECENT_WAYS];
 }
 
+static bool are_calls_recent(const struct stacks_recent *r)
+{
+	const struct thread *thread = &runtime_thread;
+
+	for (unsigned i = 0; i < r->calls; i++) {
+		const struct thread_call *call = &thread->call[r->call[i].number];
+
+		if (r->call[i].number >= thread->calls ||
+		    (uintptr_t)call->frame != r->call[i].frame ||
+		    call->function != r->call[i].function)
+			return false;
+	}
+	return true;
+}
+
 static bool is_recent(const struct stacks_recent *r, uintptr_t pc, uintptr_t sp, uintptr_t rbp)
 {
 	if (r->pc != pc || r->sp != sp || (r->by_rbp && r->rbp != rbp) ||
@@ -502,14 +527,14 @@ static bool is_recent(const struct stacks_recent *r, uintptr_t pc, uintptr_t sp,
 	for (unsigned i = 0; i < r->words; i++)
 		if (((const uintptr_t *)sp)[r->above[i]] != r->word[i])
 			return false;
-	return true;
+	return are_calls_recent(r);
 }
 
 static void note_recent(struct stacks_recent *r, const struct walk *walk, uintptr_t pc,
 			uintptr_t sp, uintptr_t rbp, uint32_t number)
 {
 	r->pc = 0;
-	if (walk->words > STACKS_WORDS_SEEN)
+	if (walk->words > STACKS_WORDS_SEEN || walk->calls > STACKS_CALLS_SEEN)
 		return;
 	for (unsigned i = 0; i < walk->words; i++) {
 		uintptr_t above = ((uintptr_t)walk->word[i] - sp) / sizeof(sp);
@@ -519,6 +544,12 @@ static void note_recent(struct stacks_recent *r, const struct walk *walk, uintpt
 		r->above[i] = above;
 		r->word[i] = *walk->word[i];
 	}
+	for (unsigned i = 0; i < walk->calls; i++) {
+		r->call[i].number = walk->call[i] - runtime_thread.call;
+		r->call[i].frame = (uintptr_t)walk->call[i]->frame;
+		r->call[i].function = walk->call[i]->function;
+	}
+	r->calls = walk->calls;
 	r->words = walk->words;
 	r->sp = sp;
 	r->by_rbp = walk->by_rbp;
@@ -546,6 +577,19 @@ uint32_t stack_find(const struct binary_registers *hit)
 	if (number)
 		note_recent(&recent[number % RECENT_WAYS], &walk, pc, sp, hit->rbp, number);
 	return number;
+}
+
+uint32_t stack_caller(const struct frame *frame, uint32_t number)
+{
+	const struct stacks_recent *recent = recent_slot(frame->return_address, (uintptr_t)frame);
+
+	if ((const struct frame *)binary_hit_registers != frame)
+		return 0;
+	for (unsigned i = 0; i < RECENT_WAYS; i++)
+		if (recent[i].number == number && recent[i].pc == frame->return_address &&
+		    recent[i].sp == (uintptr_t)frame && recent[i].words)
+			return recent[i].above[0];
+	return 0;
 }
 
 bool stack_is_kept(const struct binary_registers *hit)

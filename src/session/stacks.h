@@ -18,6 +18,7 @@ enum {
 	STACKS_CACHED = 256,
 	STACKS_RECENT = 128,
 	STACKS_WORDS_SEEN = 31,
+	STACKS_CALLS_SEEN = 2,
 };
 
 /* A thread's own recent stacks, in front of the shared table. */
@@ -36,6 +37,10 @@ struct stacks_recent {
 	uint64_t pc, sp, rbp;
 	uint32_t image, number;
 	bool by_rbp; /* is it one of them? */
+	uint8_t calls;
+	struct {
+		uint64_t number, frame, function;
+	} call[STACKS_CALLS_SEEN]; /* of library functions, as the thread has noted them */
 	uint16_t words;
 	uint16_t above[STACKS_WORDS_SEEN]; /* sp, in words */
 	uint64_t word[STACKS_WORDS_SEEN];
