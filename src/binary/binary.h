@@ -237,6 +237,9 @@ HIDDEN bool binary_look_up(uintptr_t address, uintptr_t *original, enum binary_s
 
 /* Zeroed memory, of which only what is touched is used; null if there is none. */
 HIDDEN void *binary_room(size_t size);
+/* The same for what will be used everywhere, never to be given back: in large pages, if there are.
+ */
+HIDDEN void *binary_dense_room(size_t size);
 HIDDEN void binary_release(void *memory, size_t size);
 
 /* Room for code within reach of `near`, to be given back in reverse order; 0 if there is none. */

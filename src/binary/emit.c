@@ -188,6 +188,11 @@ struct body {
 	unsigned fixups;
 	uint32_t asked;       /* the site that is being asked about */
 	bool far[FIXUPS_MAX]; /* the island is too far for a short jump */
+	struct unwatched {
+		unsigned at, number;
+		bool behind;
+	} unwatched[FIXUPS_MAX]; /* where rcx is still on the stack */
+	unsigned unwatcheds;
 };
 
 static void note_fixup(struct body *body, unsigned at, bool is_short, unsigned site,
@@ -304,6 +309,55 @@ static void put_hit(struct code *code, uint32_t number)
 	PUT(code, 0x48, 0x8d, 0xa4, 0x24, 0x88, 0, 0, 0); /* lea 136(%rsp), %rsp */
 }
 
+/* Races are watched for in windows: between them a site costs little. */
+static bool has_windows(void)
+{
+	return runtime_races && runtime_session->races.windows;
+}
+
+/* With rcx on the stack: a jump, whose distance is still open, if no window is. */
+static unsigned put_if_unwatched(struct code *code)
+{
+	uint64_t flag = (uintptr_t)&runtime_session->races.watching;
+
+	PUT(code, 0x48, 0xb9); /* movabs $flag, %rcx */
+	put(code, &flag, sizeof(flag));
+	PUT(code, 0x0f, 0xb6, 0x09, 0xe3, 0x00); /* movzbl (%rcx), %ecx; jrcxz */
+	return code->size - 1;
+}
+
+static void put_unwatched(struct body *body, unsigned distance_at, unsigned number, bool behind)
+{
+	struct code *code = &body->code;
+	unsigned distance = code->size - (distance_at + 1);
+
+	code->failed |= distance > 127 || body->unwatcheds == FIXUPS_MAX;
+	if (code->failed)
+		return;
+	code->bytes[distance_at] = (uint8_t)distance;
+	body->unwatched[body->unwatcheds++] = (struct unwatched){ code->size, number, behind };
+	PUT(code, 0x59, 0x48, 0x8d, 0xa4, 0x24, 0x80, 0, 0, 0); /* pop %rcx; lea 128(%rsp), %rsp */
+}
+
+/* A hit wherever the operand is, before the instruction or behind it. */
+static void put_sure_hit(struct body *body, unsigned i, bool behind, uint32_t number)
+{
+	struct code *code = &body->code;
+	unsigned distance_at;
+
+	PUT(code, 0x48, 0x8d, 0x64, 0x24, 0x80); /* lea -128(%rsp), %rsp */
+	if (!has_windows()) {
+		put_hit(code, number);
+		return;
+	}
+	put_byte(code, 0x51);
+	distance_at = put_if_unwatched(code);
+	put_byte(code, 0x59);
+	put_hit(code, number);
+	PUT(code, 0xeb, 0x09); /* over what follows */
+	put_unwatched(body, distance_at, i, behind);
+}
+
 static bool has_only_base(const struct binary_site *site)
 {
 	return site->operands == 1 && site->operand[0].base != BINARY_NO_REGISTER &&
@@ -389,8 +443,7 @@ static void ask(struct body *body, unsigned i, uint32_t number)
 	    (site->kind == BINARY_PAUSE || (!site->operands && !always_hits(site))))
 		return;
 	if (always_hits(site)) {
-		PUT(code, 0x48, 0x8d, 0x64, 0x24, 0x80); /* lea -128(%rsp), %rsp */
-		put_hit(code, number);
+		put_sure_hit(body, i, false, number);
 		return;
 	}
 	if (!site->locked && site->kind != BINARY_PAUSE && ask_cheaply(body, i, site))
@@ -438,17 +491,27 @@ static void put_island(struct body *body, const struct fixup *fixup, struct isla
 	struct code *code = &body->code;
 	uintptr_t start = (uintptr_t)code->bytes;
 
+	unsigned distance_at = 0, goal;
+
 	*island = (struct island){ .start = code->size };
 	if (fixup->stack == BINARY_AS_IT_WAS)
 		PUT(code, 0x48, 0x8d, 0x64, 0x24, 0x80);
+	if (fixup->stack == BINARY_AS_IT_WAS && has_windows())
+		put_byte(code, 0x51);
 	if (fixup->stack == BINARY_FLAGS_PUSHED)
 		PUT(code, 0x9d);
-	if (fixup->stack != BINARY_AS_IT_WAS)
+	if (has_windows())
+		distance_at = put_if_unwatched(code);
+	if (fixup->stack != BINARY_AS_IT_WAS || has_windows())
 		PUT(code, 0x59);
 	put_hit(code, fixup->number);
 	if (!stores(site)) { /* a flush is only told: see hook_flush */
-		put_jump(code, start + (site->kind == BINARY_FLUSH ? body->behind[fixup->site]
-								   : fixup->back));
+		goal = site->kind == BINARY_FLUSH ? body->behind[fixup->site] : fixup->back;
+		put_jump(code, start + goal);
+		if (!has_windows())
+			return;
+		put_unwatched(body, distance_at, fixup->site, false);
+		put_jump(code, start + goal);
 		return;
 	}
 	island->copy = code->size;
@@ -612,6 +675,9 @@ static void note_pieces(const struct body *body)
 	}
 	note_piece(body, body->behind[body->count - 1], body->count - 1, true, true,
 		   BINARY_AS_IT_WAS);
+	for (unsigned i = 0; i < body->unwatcheds; i++)
+		note_piece(body, body->unwatched[i].at, body->unwatched[i].number,
+			   body->unwatched[i].behind, false, BINARY_RCX_PUSHED);
 	for (unsigned i = 0; i < body->fixups; i++) {
 		const struct island *island = &body->island[i];
 		unsigned site = body->fixup[i].site;
@@ -641,7 +707,7 @@ static void put_body(struct body *body)
 	struct code *code = &body->code;
 	const struct binary_instruction *last = &text->list[body->first + body->count - 1];
 
-	code->size = body->fixups = 0;
+	code->size = body->fixups = body->unwatcheds = 0;
 	for (unsigned i = 0; i < body->count; i++) {
 		const struct binary_instruction *instruction = &text->list[body->first + i];
 
@@ -654,10 +720,8 @@ static void put_body(struct body *body)
 		put_moved(code, text, instruction);
 		body->after[i] = code->size;
 		if (instruction->site != BINARY_NO_SITE &&
-		    hits_after(&binary_sites[instruction->site])) {
-			PUT(code, 0x48, 0x8d, 0x64, 0x24, 0x80);
-			put_hit(code, instruction->site | BINARY_AFTER);
-		}
+		    hits_after(&binary_sites[instruction->site]))
+			put_sure_hit(body, i, true, instruction->site | BINARY_AFTER);
 		body->behind[i] = code->size;
 	}
 	if (!last->leaves)

@@ -32,6 +32,18 @@ void *binary_room(size_t size)
 	return got < 0 ? NULL : (void *)got;
 }
 
+void *binary_dense_room(size_t size)
+{
+	enum { LARGE = 2 << 20 };
+	uintptr_t got = (uintptr_t)binary_room(size + LARGE);
+
+	if (!got)
+		return NULL;
+	got = (got + LARGE - 1) & -(uintptr_t)LARGE;
+	syscall(SYS_madvise, got, size, MADV_HUGEPAGE);
+	return (void *)got;
+}
+
 void binary_release(void *memory, size_t size)
 {
 	if (memory)

@@ -477,7 +477,7 @@ static const struct option {
 	  THREADS },
 	{ "--runs", "K", set_runs,
 	  "so many runs, after the first one, which only learns (default: 1)", THREADS },
-	{ "--sample", "1/N", set_sample, "follow one region of N", THREADS },
+	{ "--sample", "1/N", set_sample, "watch for one Nth of the time", THREADS },
 	{ "--delay", "MS", set_delay, "wait so many milliseconds before regions end", THREADS },
 	{ "--decay", "P", set_decay,
 	  "a delay during which nothing was found makes the next ones less likely, by P per cent",

@@ -10,6 +10,7 @@
 #include "cli/repairs.h"
 #include "drive/listener.h"
 #include "drive/rerun.h"
+#include "drive/windows.h"
 #include "report/functions.h"
 #include "report/regions.h"
 
@@ -70,8 +71,14 @@ static bool run_all(struct rerun *rerun, long runs, struct target_end *end)
 		end->budget = NULL;
 	races->discovers = false;
 	for (long i = 1; i <= runs && !end->budget; i++) {
+		bool done;
+
 		races->settings.seed += i > 1;
-		if (!rerun_once(rerun, i == runs, i == runs, end))
+		if (!windows_start(rerun->session))
+			return false;
+		done = rerun_once(rerun, i == runs, i == runs, end);
+		windows_stop(rerun->session);
+		if (!done)
 			return false;
 	}
 	return true;

@@ -21,6 +21,15 @@ void gate_note(void)
 	__atomic_fetch_add(&made, 1, __ATOMIC_RELAXED);
 }
 
+/* --sample: in what threads begin with there are most races. */
+static void ask_for_window(void)
+{
+	struct session_races *races = &runtime_session->races;
+
+	__atomic_fetch_add(&races->asked, 1, __ATOMIC_RELEASE);
+	syscall(SYS_futex, &races->asked, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
 /* Until no more are made for a while. */
 void gate_wait(void)
 {
@@ -40,9 +49,10 @@ void gate_wait(void)
 		seen = now;
 		at = __atomic_load_n(&opened, __ATOMIC_ACQUIRE);
 	}
-	if (at < seen) {
+	if (at < seen) { /* the first one to notice */
 		__atomic_store_n(&opened, seen, __ATOMIC_RELEASE);
 		syscall(SYS_futex, &opened, FUTEX_WAKE_PRIVATE, GATED, NULL, NULL, 0);
+		ask_for_window();
 	}
 	__atomic_fetch_sub(&inside, 1, __ATOMIC_ACQ_REL);
 	/* Who is awake first waits for the others. */

@@ -34,6 +34,18 @@ static struct racer *enter(void)
 	if (!self)
 		return NULL;
 	self->thread = thread->lines.id;
+	if (runtime_session->races.windows) {
+		uint32_t window = __atomic_load_n(&runtime_session->races.window, __ATOMIC_ACQUIRE);
+
+		if (!runtime_session->races.watching) {
+			thread_leave();
+			return NULL;
+		}
+		if (self->window != window) {
+			self->window = window;
+			regions_forget(self);
+		}
+	}
 	if (self->again) {
 		const void *p = self->again;
 
@@ -267,6 +279,7 @@ void races_lock_begin(const void *p, uint64_t size, uintptr_t pc)
 	give_way(self, pc, OFTEN);
 	wait_a_little(self, pc);
 	sync_lock_begin(self, p, value_at(p, size));
+	self->begun = p;
 	thread_leave();
 }
 
@@ -278,6 +291,11 @@ void races_lock_end(const void *p, uint64_t size, bool stored, uintptr_t pc, uin
 
 	if (!self)
 		return;
+	if (self->begun != p) { /* in no window */
+		thread_leave();
+		return;
+	}
+	self->begun = NULL;
 	if (stored)
 		self->spins = 0;
 	sync_lock_end(self, p, value_at(p, size), stored);

@@ -21,7 +21,7 @@ static struct word *word;
 
 void learn_start(void)
 {
-	word = binary_room(WORDS * sizeof(*word));
+	word = binary_dense_room(WORDS * sizeof(*word));
 	runtime_races &= word != NULL;
 }
 

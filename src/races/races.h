@@ -88,7 +88,8 @@ struct racer_load {
 	uint32_t sp; /* the lower half of it, and how many words above the caller's address lies */
 	uintptr_t behind, caller;
 	uint16_t above; /* 0: that is not known */
-	bool happened;  /* or it is only certain to */
+	uint16_t window;
+	bool happened; /* or it is only certain to */
 };
 
 /* Those of some lines. A key is a line's address and some bits of the instruction's, or 0. */
@@ -115,8 +116,10 @@ struct racer {
 	const void *hold[RACES_HELD]; /* locks that it has */
 	uint32_t skipped;             /* regions since the last one that was followed */
 	uint32_t random;
-	uint32_t spins;  /* fences since it has stored anything */
-	uint64_t before; /* of the word that a locked instruction is about to change */
+	uint32_t spins;    /* fences since it has stored anything */
+	uint32_t window;   /* the last one in which it was seen */
+	const void *begun; /* a locked instruction on this */
+	uint64_t before;   /* of the word that a locked instruction is about to change */
 	uint32_t pendings;
 	uint64_t pending[RACES_PENDING]; /* lines that are written back, and not fenced */
 	uint64_t regions;
@@ -202,6 +205,8 @@ HIDDEN bool regions_load_again(struct racer *self, uint64_t address, uint32_t si
 			       uintptr_t behind, uintptr_t sp, bool acquires);
 /* What has been stored to its line so far. */
 HIDDEN uint32_t regions_version(const void *p);
+/* A new window: what was done in those before is not known to its end. */
+HIDDEN void regions_forget(struct racer *self);
 /* --flush-on-read: what the thread has read and not written back is a race now. */
 HIDDEN void regions_rely(struct racer *self);
 /* Is this thread's read of what was not persistent followed by this, before it was? */
@@ -212,18 +217,10 @@ static inline bool races_is_known(unsigned actions, uint64_t address, uint32_t s
 {
 	struct racer *self = racer_known();
 
-	/*
-	 * One that is not followed is only counted (happens-before must know what it acquires); the
-	 * one that is, is counted by its hook.
-	 */
 	if (!self || runtime_session->races.discovers || !in_window((void *)address))
 		return false;
-	if (runtime_session->races.settings.sample > 1 &&
-	    !(runtime_session->races.settings.detectors & RACES_HB) &&
-	    self->skipped + 1 < runtime_session->races.settings.sample) {
-		self->skipped++;
-		return true;
-	}
+	if (runtime_session->races.windows && self->window != runtime_session->races.window)
+		return false;
 	return actions == RACES_LOADS && !runtime_session->listening &&
 	       regions_load_again(self, address, size, behind, sp, known & RACES_ACQUIRE);
 }

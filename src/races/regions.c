@@ -33,6 +33,7 @@ struct region {
 	bool streamed;   /* by a non-temporal store */
 	bool by_owner;   /* PENDING: who stored it has written it back … */
 	uint16_t helper; /* … or somebody else has: number + 1 */
+	uint16_t window; /* in which it was opened */
 };
 
 struct line {
@@ -74,8 +75,10 @@ void regions_start(void)
 
 	_Static_assert(sizeof(struct line) == LINE, "one line a line");
 	if (reserve(TABLE_BASE, lines * sizeof(struct line)) &&
-	    reserve(REST_BASE, lines * sizeof(struct rest)))
+	    reserve(REST_BASE, lines * sizeof(struct rest))) {
+		syscall(SYS_madvise, TABLE_BASE, lines * sizeof(struct line), MADV_HUGEPAGE);
 		return;
+	}
 	session_limit(runtime_session, thread_owner(),
 		      "no address space for races: nothing was looked for");
 	runtime_races = false;
@@ -138,6 +141,8 @@ static bool is_open(const struct region *other)
 	uint16_t closes = is_store(other) ? other->flusher : other->racer;
 	uint32_t epoch = __atomic_load_n(&racers[closes].epoch, __ATOMIC_ACQUIRE);
 
+	if (other->window != (uint16_t)runtime_session->races.window)
+		return false;
 	if (other->state == DIRTY || other->state == PENDING)
 		return true;
 	if (runtime_session->races.settings.minimal)
@@ -154,6 +159,8 @@ static bool overlaps_now(const struct racer *self, const struct region *other)
 /* Does nothing say that it was over before what this thread does now? */
 static bool is_unordered(const struct racer *self, const struct region *other)
 {
+	if (other->window != (uint16_t)runtime_session->races.window)
+		return false;
 	if (other->state == DIRTY || other->state == PENDING)
 		return true;
 	if (is_store(other))
@@ -168,6 +175,15 @@ struct pair {
 	uint32_t stack, traits;
 	bool loads; /* this thread does */
 };
+
+/* While the window is open all that was done in it is known; later that may not be so. */
+static bool is_window_open(const struct racer *self)
+{
+	const struct session_races *races = &runtime_session->races;
+
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return !races->windows || (races->watching && races->window == self->window);
+}
 
 static uint32_t report(struct racer *self, const struct pair *pair)
 {
@@ -272,7 +288,8 @@ static void judge(struct racer *self, unsigned actions, uint64_t line, const str
 	overlapped = overlaps_now(self, other);
 	unordered = is_unordered(self, other);
 	if (!((overlapped && settings->detectors & RACES_PIFR) ||
-	      (unordered && settings->detectors & RACES_HB)))
+	      (unordered && settings->detectors & RACES_HB)) ||
+	    !is_window_open(self))
 		return;
 	pair.loads = is_store(other);
 	pair.traits = (overlapped ? RACES_OVERLAPPED : 0) | (unordered ? RACES_UNORDERED : 0) |
@@ -345,6 +362,7 @@ static void put_store(struct line *l, struct racer *self, uint64_t bytes, const 
 		.streamed = streamed,
 		.state = streamed ? PENDING : DIRTY,
 		.happened = a->happens,
+		.window = self->window,
 	};
 	__atomic_store_n(&l->stores, l->stores + 1, __ATOMIC_RELEASE);
 }
@@ -365,6 +383,7 @@ static bool read_load(const struct racer_set *set, unsigned i, uint64_t line, ui
 		.flusher = racer,
 		.state = LOADED,
 		.happened = set->load[i].happened,
+		.window = set->load[i].window,
 	};
 	return __atomic_load_n(&set->key[i], __ATOMIC_ACQUIRE) == key; /* and still is */
 }
@@ -465,6 +484,7 @@ static struct racer_load *put_load(struct racer *self, uint64_t line, uint64_t b
 		.above = a->above,
 		.caller = a->above ? ((const uintptr_t *)a->sp)[a->above] : 0,
 		.happened = a->happens,
+		.window = self->window,
 	};
 	__atomic_store_n(&set->key[i], key, __ATOMIC_RELEASE);
 	note_reader(self, line);
@@ -531,6 +551,7 @@ bool regions_load_again(struct racer *self, uint64_t address, uint32_t size, uin
 	load = &set->load[i];
 	version = version_of(line);
 	open = load->epoch == self->epoch;
+	load->window = self->window;
 	if (!open || bytes & ~load->bytes) {
 		load->bytes = open ? load->bytes | bytes : bytes;
 		__atomic_store_n(&load->epoch, self->epoch, __ATOMIC_RELEASE);
@@ -557,9 +578,18 @@ uint32_t regions_version(const void *p)
 
 /* ---- accesses ---- */
 
+void regions_forget(struct racer *self)
+{
+	__atomic_fetch_add(&self->epoch, 1, __ATOMIC_SEQ_CST);
+	self->pendings = 0;
+	self->watch.finding = 0;
+	self->again = self->begun = NULL;
+	deferred.count = 0;
+}
+
 bool regions_is_sampled(struct racer *self)
 {
-	if (runtime_session->races.settings.sample < 2)
+	if (runtime_session->races.settings.sample < 2 || runtime_session->races.windows)
 		return true;
 	if (++self->skipped < runtime_session->races.settings.sample)
 		return false;

@@ -42,11 +42,11 @@ static __thread struct racer *self __attribute__((tls_model("initial-exec")));
 
 void sync_start(void)
 {
-	racers = binary_room(RACERS * sizeof(*racers));
-	object = binary_room(RACES_OBJECTS * sizeof(*object));
+	racers = binary_dense_room(RACERS * sizeof(*racers));
+	object = binary_dense_room(RACES_OBJECTS * sizeof(*object));
 	far_clock = binary_room(RACES_OBJECTS * sizeof(*far_clock));
-	releases = binary_room(RACES_OBJECTS * sizeof(*releases));
-	word = binary_room(WORDS * sizeof(*word));
+	releases = binary_dense_room(RACES_OBJECTS * sizeof(*releases));
+	word = binary_dense_room(WORDS * sizeof(*word));
 	if (!racers || !object || !far_clock || !releases || !word)
 		runtime_races = false;
 }

@@ -56,7 +56,7 @@ struct races_settings {
 	bool minimal; /* --minimal-regions */
 	bool helpers; /* --flush-on-read */
 	uint8_t detectors;
-	uint32_t sample; /* one region of so many */
+	uint32_t sample; /* one region of so many, or one window, see drive/windows.h */
 	uint32_t delay;  /* microseconds, before regions end */
 	uint32_t decay;  /* per cent of its probability that a delay for nothing costs */
 	uint32_t seed;
@@ -66,6 +66,10 @@ struct session_races {
 	bool on;
 	bool discovers; /* this run only learns */
 	struct races_settings settings;
+	bool windows;               /* regions are watched for in windows: see drive/windows.h */
+	uint8_t watching;           /* one is open … */
+	uint32_t window;            /* … this one */
+	uint32_t asked;             /* threads have started, and one shall open: a futex */
 	bool restores;              /* files are to be kept for the next run */
 	char directory[RACES_PATH]; /* where copies of them are, by number */
 	uint32_t files;

@@ -202,12 +202,24 @@ class Binary(TestCase):
                 self.build("g++", BINARY / "signals.cc", "signals", level)
                 self.native("./signals", "pool")
                 (self.directory / "pool").unlink()
-                result = self.run_tool("run", "--quiet", "--pm", "pool", "./signals", "pool", "40000", status=1)
-                self.assertEqual(result.stdout.splitlines(), [
-                    "sums 40000 12484375, ticks are counted in PM 1, stacks lost 0, some ticks 1",
-                    "traps 102, blocked 1 1", "handlers are the program's own: 1 1", "repaired 6144", "caught 3 3",
-                    "child 5"])
-                (self.directory / "pool").unlink()
+                for command, status in (["run"], 1), (["threads"], 0), (["threads", "--sample", "1/3"], 0):
+                    result = self.run_tool(*command, "--quiet", "--pm", "pool", "./signals", "pool", "40000",
+                                           status=status)
+                    self.assertEqual(result.stdout.splitlines()[-6:], [
+                        "sums 40000 12484375, ticks are counted in PM 1, stacks lost 0, some ticks 1",
+                        "traps 102, blocked 1 1", "handlers are the program's own: 1 1", "repaired 6144",
+                        "caught 3 3", "child 5"], command)
+                    (self.directory / "pool").unlink()
+
+    def test_done_by_hooks(self):
+        """What hooks do in place of an instruction is what the processor does."""
+        self.build("gcc", BINARY / "locked.c", "locked", "-O1")
+        self.native("./locked", "pool")
+        (self.directory / "pool").unlink()
+        for command in ["run"], ["run", "--pm-heap"], ["threads"], ["threads", "--sample", "1/2"]:
+            result = self.run_tool(*command, "--quiet", "--pm", "pool", "./locked", "pool", status=None)
+            self.assertEqual(result.stdout.splitlines()[-1], "0 different of 63000", command)
+            (self.directory / "pool").unlink()
 
     def test_random_instructions(self):
         """Registers, flags, memory and signals are the same, in moved code and in its hits."""
@@ -221,12 +233,13 @@ class Binary(TestCase):
             expected = self.native("./execute", "pool").splitlines()
             self.assertEqual(len(expected), int(count))
             self.assertGreater(sum("signal 0" in line for line in expected), int(count) / 2)
-            for more in ({}, {"PERDURE_NO_BMI2": "1"}):  # as on an older processor
-                ran = subprocess.run([TOOLS / "perdure", "run", "--quiet", "--pm", "pool", "./execute", "pool"],
+            for command, more in ((["run"], {}), (["run"], {"PERDURE_NO_BMI2": "1"}),  # as on an older processor
+                                  (["threads", "--sample", "1/2"], {})):
+                ran = subprocess.run([TOOLS / "perdure", *command, "--quiet", "--pm", "pool", "./execute", "pool"],
                                      cwd=self.directory, capture_output=True, text=True, timeout=300,
-                                     env={**os.environ, **more})
-                different = [pair for pair in zip(expected, ran.stdout.splitlines()) if pair[0] != pair[1]]
-                self.assertEqual((len(ran.stdout.splitlines()), different), (int(count), []), "seed %d" % seed)
+                                     env={**os.environ, **more}).stdout.splitlines()[-int(count):]
+                different = [pair for pair in zip(expected, ran) if pair[0] != pair[1]]
+                self.assertEqual((len(ran), different), (int(count), []), "seed %d" % seed)
 
     def test_jump_into_the_middle(self):
         """Nobody knows of the jump: its goal is computed, and lies inside of what was moved together."""
