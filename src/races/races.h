@@ -93,7 +93,7 @@ struct racer_load {
 };
 
 /* Those of some lines. A key is a line's address and some bits of the instruction's, or 0. */
-enum { RACES_SETS = 1 << 10, RACES_WAYS = 8 };
+enum { RACES_SETS = 1 << 12, RACES_WAYS = 8 };
 struct racer_set {
 	_Alignas(64) uint64_t key[RACES_WAYS];
 	struct racer_load load[RACES_WAYS];
