@@ -144,20 +144,28 @@ static bool plain_flush(struct session_thread *thread, uint32_t kind, uint64_t a
 	return true;
 }
 
+/* Are its stores to be shown to judge_store, which would leave those of such a library alone? */
+static bool is_judged(const struct binary_registers *r)
+{
+	return runtime_thread.judges && !modules_known_transactional(r->frame.return_address);
+}
+
 /* False if there is more to it. */
 static bool plain_hit(struct session_thread *thread, struct binary_registers *r,
 		      const struct binary_site *site, uint64_t address)
 {
-	uint32_t stack = stack_find(r);
+	uint32_t stack;
 
+	if (UNLIKELY(!site->deed && site->kind != BINARY_FLUSH &&
+		     (site->kind != BINARY_FENCE || site->descriptor != PERDURE_SFENCE)))
+		return false;
+	stack = stack_find(r);
 	if (UNLIKELY(!stack))
 		return false;
 	if (LIKELY(site->deed))
-		return plain_store(thread, r, site, address, stack);
+		return !is_judged(r) && plain_store(thread, r, site, address, stack);
 	if (site->kind == BINARY_FLUSH)
 		return plain_flush(thread, site->descriptor, address, stack);
-	if (site->kind != BINARY_FENCE || site->descriptor != PERDURE_SFENCE)
-		return false;
 	plain_fence(thread, stack);
 	__perdure_inline.stored = 0;
 	return true;
@@ -166,8 +174,21 @@ static bool plain_hit(struct session_thread *thread, struct binary_registers *r,
 /* Does nobody else want to know of this thread's accesses? */
 static bool is_plain(const struct thread *thread)
 {
-	return thread->shared && !thread->busy && !thread->judges && !runtime_session->listening &&
+	return thread->shared && !thread->busy && !runtime_session->listening &&
 	       !runtime_trusts_instrumented;
+}
+
+/* PMDK makes many to Valgrind, and most of them are for others. */
+static APART bool plain_request(struct binary_registers *r)
+{
+	const volatile uint64_t *arguments = (const volatile uint64_t *)r->rax;
+	enum client_need need = client_request_needs(arguments);
+
+	if (need == CLIENT_ALL || (need == CLIENT_STACK && !stack_is_kept(r)))
+		return false;
+	if (need != CLIENT_NOTHING)
+		r->rdx = client_request(r->rdx, arguments, &r->frame);
+	return true;
 }
 
 /* ---- the others ---- */
@@ -195,7 +216,7 @@ static bool may_be_quick(const struct binary_registers *r, const struct binary_s
 	if (runtime_races && !races_want_stack(r, site))
 		return !runtime_session->listening;
 	return !runtime_session->listening && !runtime_session->executions.on && !fibers_on &&
-	       !runtime_thread.judges && stack_is_kept(r);
+	       !is_judged(r) && stack_is_kept(r);
 }
 
 static bool store_at_once(struct binary_registers *r, const struct binary_site *site)
@@ -216,6 +237,7 @@ static bool store_at_once(struct binary_registers *r, const struct binary_site *
 /* Only in code that is compiled not to touch vectors. */
 static APART bool tell_quickly(struct binary_registers *r, const struct binary_site *site)
 {
+	bool judges = runtime_thread.judges;
 	int saved_errno;
 
 #ifdef __clang__
@@ -224,8 +246,10 @@ static APART bool tell_quickly(struct binary_registers *r, const struct binary_s
 	if (!may_be_quick(r, site))
 		return false;
 	saved_errno = errno;
+	runtime_thread.judges = is_judged(r);
 	if (r->site & BINARY_AFTER || !store_at_once(r, site))
 		binary_tell(r, site);
+	runtime_thread.judges = judges;
 	errno = saved_errno;
 	return true;
 }
@@ -294,6 +318,8 @@ bool binary_quick(struct binary_registers *r)
 		return false;
 	if (UNLIKELY(!is_plain(thread) || r->site & BINARY_AFTER))
 		return tell_quickly(r, site) && leave();
+	if (UNLIKELY(site->kind == BINARY_REQUEST))
+		return plain_request(r) && leave();
 	thread->busy = true;
 	__asm__ volatile("" ::: "memory");
 	done = plain_hit(thread->shared, r, site, address);

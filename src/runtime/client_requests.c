@@ -71,6 +71,24 @@ static void handle(struct session_thread *thread, uint32_t request, uint64_t add
 	}
 }
 
+enum client_need client_request_needs(const volatile uint64_t *arguments)
+{
+	switch ((uint32_t)arguments[0]) {
+	case RUNNING_ON_VALGRIND:
+		return CLIENT_ALL;
+	case DO_FLUSH:
+		return in_window((void *)arguments[1]) ? CLIENT_STACK : CLIENT_NOTHING;
+	case REGISTER_MAPPING:
+	case REMOVE_MAPPING:
+	case IS_MAPPING:
+	case DO_FENCE:
+	case SET_CLEAN:
+		return CLIENT_LITTLE;
+	default:
+		return CLIENT_NOTHING;
+	}
+}
+
 uint64_t client_request(uint64_t standard, const volatile uint64_t *arguments,
 			const struct frame *frame)
 {

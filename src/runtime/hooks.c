@@ -222,8 +222,10 @@ void hook_store(void *p, uint64_t value, uint64_t descriptor, const char *place,
  */
 enum { OPEN_WRITES = 4, OPEN_LINES = 64 };
 struct open_write {
-	uint64_t address, size;
-	uint64_t locked; /* one bit a line */
+	struct open_range {
+		uint64_t address, size;
+		uint64_t locked; /* one bit a line */
+	} range;
 	char before[64]; /* PERDURE_IF_CHANGED: the bytes before */
 };
 static __thread struct {
@@ -300,8 +302,8 @@ void hook_write_begin(void *p, uint64_t size, uint32_t descriptor, const struct 
 		return;
 	}
 	write = &open_writes.write[open_writes.count];
-	*write = (struct open_write){ .address = (uintptr_t)p, .size = size };
-	write->locked = lock_lines(thread, write->address, size, open_writes.count > 0);
+	write->range = (struct open_range){ .address = (uintptr_t)p, .size = size };
+	write->range.locked = lock_lines(thread, (uintptr_t)p, size, open_writes.count > 0);
 	open_writes.count++;
 	if (descriptor & PERDURE_IF_CHANGED && size <= sizeof(write->before))
 		copy_bytes(write->before, p, size);
@@ -318,17 +320,17 @@ static uint64_t line_part(uint64_t line, uint64_t address, uint64_t size)
 	return lines_bytes(start, end - start);
 }
 
-static void end_lines(struct session_thread *thread, const struct open_write *write,
+static void end_lines(struct session_thread *thread, const struct open_range *range,
 		      uint32_t descriptor, uint32_t stack, bool done)
 {
-	uint64_t line = line_of(write->address);
+	uint64_t line = line_of(range->address);
 
-	for (unsigned i = 0; i < OPEN_LINES && line < write->address + write->size; i++) {
-		if (!(write->locked & 1ull << i))
+	for (unsigned i = 0; i < OPEN_LINES && line < range->address + range->size; i++) {
+		if (!(range->locked & 1ull << i))
 			;
 		else if (done)
 			lines_end_store(&runtime_session->lines, &thread->lines, line,
-					line_part(line, write->address, write->size), stack,
+					line_part(line, range->address, range->size), stack,
 					descriptor & PERDURE_NONTEMPORAL);
 		else
 			lines_cancel(&runtime_session->lines, line);
@@ -340,7 +342,8 @@ void hook_write_end(void *p, uint64_t size, uint32_t descriptor, uint32_t done, 
 		    const struct frame *frame)
 {
 	struct session_thread *thread;
-	struct open_write write;
+	const struct open_write *write;
+	struct open_range range;
 	uint32_t stack;
 
 	if (runtime_races && descriptor & PERDURE_RMW)
@@ -350,16 +353,17 @@ void hook_write_end(void *p, uint64_t size, uint32_t descriptor, uint32_t done, 
 		recovery_stored(p, size, descriptor, frame);
 	if (!in_window(p) || !open_writes.count)
 		return;
-	write = open_writes.write[open_writes.count - 1];
-	if (write.address != (uintptr_t)p || write.size != size)
+	write = &open_writes.write[open_writes.count - 1];
+	range = write->range; /* a signal's handler may come and write there */
+	if (range.address != (uintptr_t)p || range.size != size)
 		return;
 	thread = runtime_thread.shared;
+	if (descriptor & PERDURE_IF_CHANGED && size <= sizeof(write->before))
+		done = !same_bytes(write->before, p, size);
 	open_writes.count--;
-	if (descriptor & PERDURE_IF_CHANGED && size <= sizeof(write.before))
-		done = !same_bytes(write.before, p, size);
 	stack = stack_capture(frame);
 	thread->lines.event++;
-	end_lines(thread, &write, descriptor, stack, done);
+	end_lines(thread, &range, descriptor, stack, done);
 	if (done) {
 		thread->stores++;
 		__perdure_inline.stored = 1;
@@ -378,9 +382,9 @@ void hook_write_end(void *p, uint64_t size, uint32_t descriptor, uint32_t done, 
 void hook_abandon_writes(void)
 {
 	while (open_writes.count) {
-		struct open_write *write = &open_writes.write[--open_writes.count];
+		const struct open_write *write = &open_writes.write[--open_writes.count];
 
-		end_lines(runtime_thread.shared, write, 0, 0, false);
+		end_lines(runtime_thread.shared, &write->range, 0, 0, false);
 	}
 }
 

@@ -26,7 +26,15 @@ HIDDEN void hook_commit_store(void *p, uint64_t value, uint32_t descriptor, cons
 			      uint32_t stack);
 HIDDEN void hook_commit_flush(const void *p, uint32_t kind, uint32_t stack);
 HIDDEN void hook_commit_sfence(bool idle, uint32_t stack);
-/* To Valgrind: the answer, or the standard one. */
+/* To Valgrind: what its answer needs, … */
+enum client_need {
+	CLIENT_NOTHING, /* it is the standard one */
+	CLIENT_LITTLE,
+	CLIENT_STACK,
+	CLIENT_ALL, /* vectors, too */
+};
+HIDDEN enum client_need client_request_needs(const volatile uint64_t *arguments);
+/* … and the answer, or the standard one. */
 HIDDEN uint64_t client_request(uint64_t standard, const volatile uint64_t *arguments,
 			       const struct frame *frame);
 HIDDEN void hook_unknown(const char *text, const void *p, const struct frame *frame);

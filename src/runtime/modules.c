@@ -275,6 +275,16 @@ bool modules_trusted(uintptr_t address)
 	return module && module->trusted;
 }
 
+/* For hits whose vector registers nobody has kept: from the cache or not at all. */
+__attribute__((target("general-regs-only"))) bool modules_known_transactional(uintptr_t address)
+{
+	uint64_t page = address >> 12;
+	uint64_t cached = __atomic_load_n(&page_cache[page % CACHED_PAGES], __ATOMIC_RELAXED);
+
+	return cached >> INDEX_BITS == page && !stale &&
+	       runtime_session->module[cached & ((1 << INDEX_BITS) - 1)].transactional;
+}
+
 bool modules_transactional(uintptr_t address)
 {
 	const struct session_module *module = find(address);

@@ -230,6 +230,8 @@ HIDDEN bool modules_trusted(uintptr_t address);
 extern HIDDEN bool runtime_trusts_instrumented; /* some of it has hooks */
 /* True if the code belongs to a library that has transactions: its stores are its own. */
 HIDDEN bool modules_transactional(uintptr_t address);
+/* The same without vectors, false if it is not known. */
+HIDDEN bool modules_known_transactional(uintptr_t address);
 /* If the code is of a prebuilt library that is not known to any model: says so. */
 HIDDEN bool modules_describe_foreign(uintptr_t address, char *text, size_t size);
 /* Objects went away: addresses may mean something else now. */

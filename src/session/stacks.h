@@ -18,7 +18,7 @@ enum {
 	STACKS_CACHED = 256,
 	STACKS_RECENT = 128,
 	STACKS_WORDS_SEEN = 31,
-	STACKS_CALLS_SEEN = 2,
+	STACKS_CALLS_SEEN = 6,
 };
 
 /* A thread's own recent stacks, in front of the shared table. */
