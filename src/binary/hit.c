@@ -249,6 +249,8 @@ static void tell_race(struct binary_registers *r, const struct binary_site *site
 
 	if (!size)
 		return;
+	if (site->deed == BINARY_MOVE)
+		races_storing(registers_source(r, site));
 	if (!site->locked)
 		races_access(actions, (void *)address, size, site->descriptor, site->address,
 			     site->known, &r->frame);

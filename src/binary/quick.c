@@ -25,13 +25,6 @@ static void pass_over(struct binary_registers *r, const struct binary_site *site
 	r->back += RAISE + site->length + SECOND_HIT;
 }
 
-static uint64_t source_value(const struct binary_registers *r, const struct binary_site *site)
-{
-	if (site->source == BINARY_IMMEDIATE)
-		return (uint64_t)(int64_t)site->immediate;
-	return registers_value(r, site->source & 15) >> (site->source & BINARY_HIGH ? 8 : 0);
-}
-
 /* ---- locked instructions ---- */
 
 /* One of them, as it is; what it says in rax and the flags. */
@@ -117,7 +110,7 @@ static bool plain_store(struct session_thread *thread, struct binary_registers *
 	if (site->locked)
 		done = do_locked(r, site, (void *)address);
 	else
-		store_value((void *)address, source_value(r, site), size);
+		store_value((void *)address, registers_source(r, site), size);
 	if (done)
 		lines_end_store(lines, &thread->lines, address, lines_bytes(address, size), stack,
 				false);
@@ -228,7 +221,7 @@ static bool store_at_once(struct binary_registers *r, const struct binary_site *
 	address = registers_address(r, &site->operand[0]);
 	if (!window_has((void *)address, site->operand[0].size))
 		return false;
-	hook_store((void *)address, source_value(r, site),
+	hook_store((void *)address, registers_source(r, site),
 		   site->descriptor | PERDURE_ASM | site->operand[0].size, NULL, &r->frame);
 	pass_over(r, site);
 	return true;

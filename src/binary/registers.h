@@ -37,6 +37,15 @@ static inline uint64_t registers_address(const struct binary_registers *r,
 	return (uintptr_t)place_in_window((void *)address);
 }
 
+/* Of a BINARY_MOVE. */
+static inline uint64_t registers_source(const struct binary_registers *r,
+					const struct binary_site *site)
+{
+	if (site->source == BINARY_IMMEDIATE)
+		return (uint64_t)(int64_t)site->immediate;
+	return registers_value(r, site->source & 15) >> (site->source & BINARY_HIGH ? 8 : 0);
+}
+
 static inline bool registers_has_parts(const struct binary_site *site)
 {
 	return site->kind == BINARY_LANES || site->kind == BINARY_STATE ||

@@ -137,6 +137,33 @@ static void wait_a_little(struct racer *self, uintptr_t pc)
 
 /* ---- accesses ---- */
 
+static __thread struct {
+	bool is_value;
+	uint64_t value;
+	const void *from;
+} source __attribute__((tls_model("initial-exec")));
+
+void races_storing(uint64_t value)
+{
+	source.is_value = true;
+	source.value = value;
+}
+
+void races_copying(const void *from)
+{
+	source.from = from;
+}
+
+/* What follows from a read of what was not persistent. */
+static void note_effect(struct racer *self, const void *p, uint64_t size)
+{
+	bool fed = self->watch.finding &&
+		   regions_is_fed(self, (uintptr_t)p, size, source.is_value ? &source.value : NULL,
+				  source.from);
+
+	regions_effect(self, RACES_FED_STORE | (fed ? RACES_FED_VALUE : 0));
+}
+
 /*
  * A store that others wait for ends what was done before it; a load of such a word comes before
  * what it leads to. What the first run has not executed is both, to be on the safe side.
@@ -156,7 +183,7 @@ static void access_known(struct racer *self, unsigned actions, const void *p, ui
 	if (pm && !(known & RACES_LOCK) && !regions_is_lock(p)) {
 		if (actions & RACES_STORES) {
 			regions_rely(self);
-			regions_effect(self, RACES_FED_STORE);
+			note_effect(self, p, size);
 		}
 		if (regions_is_sampled(self)) {
 			uint32_t stack = stack_capture(frame);
@@ -179,8 +206,11 @@ void races_access(unsigned actions, const void *p, uint64_t size, uint32_t flags
 {
 	struct racer *self = enter();
 
-	if (!self)
+	if (!self) {
+		source.is_value = false;
+		source.from = NULL;
 		return;
+	}
 	if (actions & RACES_STORES)
 		self->spins = 0;
 	if (runtime_session->races.discovers) {
@@ -193,6 +223,8 @@ void races_access(unsigned actions, const void *p, uint64_t size, uint32_t flags
 		give_way(self, pc, SOMETIMES);
 		access_known(self, actions, p, size, flags, known, frame);
 	}
+	source.is_value = false;
+	source.from = NULL;
 	thread_leave();
 }
 

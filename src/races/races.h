@@ -32,6 +32,9 @@ HIDDEN void races_access(unsigned actions, const void *p, uint64_t size, uint32_
 /* The same, of code that the compiler has instrumented. */
 HIDDEN void races_told(unsigned actions, const void *p, uint64_t size, uint32_t flags,
 		       const struct frame *frame);
+/* What the next store of this thread will be: this value, or what lies there (null: who knows). */
+HIDDEN void races_storing(uint64_t value);
+HIDDEN void races_copying(const void *from);
 /* An access that the compiler knows to be atomic or volatile, to any memory. */
 HIDDEN void races_visible(const void *p, uint64_t descriptor);
 /* A locked instruction: before it, and after it if it stores. */
@@ -128,6 +131,7 @@ struct racer {
 		uint32_t store;   /* … whose stack this was */
 		uint64_t line;
 		uint16_t of;
+		uint64_t address, size, value; /* of what it has read */
 	} watch;
 	uint32_t clock[RACERS]; /* the last epoch of each that it knows to be over */
 	uint32_t born[RACERS];  /* the same when it started */
@@ -209,6 +213,9 @@ HIDDEN uint32_t regions_version(const void *p);
 HIDDEN void regions_forget(struct racer *self);
 /* --flush-on-read: what the thread has read and not written back is a race now. */
 HIDDEN void regions_rely(struct racer *self);
+/* Does the thread store what it has read, or to where that points? `value` may be null. */
+HIDDEN bool regions_is_fed(const struct racer *self, uint64_t address, uint64_t size,
+			   const uint64_t *value, const void *from);
 /* Is this thread's read of what was not persistent followed by this, before it was? */
 HIDDEN void regions_effect(struct racer *self, uint32_t trait);
 

@@ -270,7 +270,8 @@ void regions_rely(struct racer *self)
 
 /* ---- judging ---- */
 
-static void judge(struct racer *self, unsigned actions, uint64_t line, const struct region *other,
+/* Has it read what is not persistent? Then it is watched. */
+static bool judge(struct racer *self, unsigned actions, uint64_t line, const struct region *other,
 		  uint64_t bytes, uint32_t stack, bool happens)
 {
 	const struct races_settings *settings = &runtime_session->races.settings;
@@ -281,33 +282,34 @@ static void judge(struct racer *self, unsigned actions, uint64_t line, const str
 	uint32_t entry;
 
 	if (!both || other->racer == racer_number(self))
-		return;
+		return false;
 	pair.bytes = bytes & other->bytes;
 	if (!pair.bytes)
-		return;
+		return false;
 	overlapped = overlaps_now(self, other);
 	unordered = is_unordered(self, other);
 	if (!((overlapped && settings->detectors & RACES_PIFR) ||
 	      (unordered && settings->detectors & RACES_HB)) ||
 	    !is_window_open(self))
-		return;
+		return false;
 	pair.loads = is_store(other);
 	pair.traits = (overlapped ? RACES_OVERLAPPED : 0) | (unordered ? RACES_UNORDERED : 0) |
 		      (self->clock[other->racer] < other->epoch ? RACES_UNSYNCHRONISED : 0) |
 		      (pair.loads && not_yet && other->happened && happens ? RACES_READ_IT : 0);
 	if (settings->helpers && pair.traits & RACES_READ_IT) {
 		defer(self, &pair);
-		return;
+		return false;
 	}
 	if (is_known(self, &pair) && !(pair.traits & RACES_READ_IT))
-		return;
+		return false;
 	entry = report(self, &pair);
-	if (entry && pair.traits & RACES_READ_IT) {
-		self->watch.finding = entry;
-		self->watch.line = line;
-		self->watch.of = other->racer;
-		self->watch.store = other->stack;
-	}
+	if (!entry || !(pair.traits & RACES_READ_IT))
+		return false;
+	self->watch.finding = entry;
+	self->watch.line = line;
+	self->watch.of = other->racer;
+	self->watch.store = other->stack;
+	return true;
 }
 
 /* ---- stores ---- */
@@ -491,6 +493,22 @@ static struct racer_load *put_load(struct racer *self, uint64_t line, uint64_t b
 	return load;
 }
 
+static uint64_t value_at(uint64_t address, uint64_t size)
+{
+	uint64_t value = 0;
+
+	for (uint64_t i = 0; i < size && i < sizeof(value); i++)
+		value |= (uint64_t)*(const volatile uint8_t *)(address + i) << 8 * i;
+	return value;
+}
+
+static void watch_value(struct racer *self, const struct access *a)
+{
+	self->watch.address = a->address;
+	self->watch.size = a->size;
+	self->watch.value = value_at(a->address, a->size);
+}
+
 /* The bytes of which no store by anybody else is open. */
 static uint64_t look_for_stores(struct racer *self, struct line *l, uint64_t line, uint64_t bytes,
 				const struct access *a)
@@ -504,7 +522,8 @@ static uint64_t look_for_stores(struct racer *self, struct line *l, uint64_t lin
 	for (unsigned used = l->used; used; used &= used - 1) {
 		const struct region *other = slot_of(l, __builtin_ctz(used));
 
-		judge(self, a->actions, line, other, bytes, a->stack, a->happens);
+		if (judge(self, a->actions, line, other, bytes, a->stack, a->happens))
+			watch_value(self, a);
 		if (other->racer != racer_number(self) && !is_over(other))
 			clear &= ~other->bytes;
 	}
@@ -715,6 +734,21 @@ void regions_complete(struct racer *self, uint64_t line)
 }
 
 /* ---- what came of it ---- */
+
+/* Small numbers are equal by chance. */
+bool regions_is_fed(const struct racer *self, uint64_t address, uint64_t size,
+		    const uint64_t *value, const void *from)
+{
+	enum { SMALL = 256, NEAR = 4096 };
+	uint64_t read = self->watch.value, ones = size < 8 ? (1ull << 8 * size) - 1 : ~0ull;
+
+	if (from)
+		return (uintptr_t)from < self->watch.address + self->watch.size &&
+		       self->watch.address < (uintptr_t)from + size;
+	if (value && size == self->watch.size && (*value & ones) == read && read >= SMALL)
+		return true;
+	return self->watch.size == sizeof(read) && read >= NEAR && address - read < NEAR;
+}
 
 void regions_effect(struct racer *self, uint32_t trait)
 {

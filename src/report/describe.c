@@ -329,14 +329,16 @@ static void describe_thread_race(struct finding *f, uint32_t traits)
 	const struct frame_info *store = f->sites > 1 ? site_shown(&f->site[1]) : NULL;
 
 	f->race = traits;
-	f->message = format("a thread reads %lu byte%s that another one has stored and not yet "
-			    "persisted%s%s",
-			    f->size, plural(f->size),
-			    traits & RACES_UNSYNCHRONISED ? "; nothing orders the two"
-							  : ", though both have synchronised",
-			    traits & RACES_LEFT        ? ", and tells somebody about it"
-			    : traits & RACES_FED_STORE ? ", and stores to PM then"
-						       : "");
+	f->message =
+		format("a thread reads %lu byte%s that another one has stored and not yet "
+		       "persisted%s%s",
+		       f->size, plural(f->size),
+		       traits & RACES_UNSYNCHRONISED ? "; nothing orders the two"
+						     : ", though both have synchronised",
+		       traits & RACES_LEFT        ? ", and tells somebody about it"
+		       : traits & RACES_FED_VALUE ? ", and stores it to PM, or to where it points"
+		       : traits & RACES_FED_STORE ? ", and stores to PM then"
+						  : "");
 	f->detail = strdup("stored here");
 	f->weak = !(traits & (RACES_FED_STORE | RACES_LEFT));
 	if (store && store->file && !(traits & RACES_UNSYNCHRONISED))

@@ -152,6 +152,7 @@ static json_t *race_json(const struct finding *f)
 		const char *name;
 	} effects[] = { { RACES_READ_IT, "read" },
 			{ RACES_FED_STORE, "pm-store" },
+			{ RACES_FED_VALUE, "value" },
 			{ RACES_LEFT, "output" } };
 	json_t *detectors, *list;
 

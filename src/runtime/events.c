@@ -147,6 +147,7 @@ static void write_lines(char *to, size_t n, const struct content *content, uint3
 		reached_memory(to, frame->return_address);
 	}
 	if (runtime_races) {
+		races_copying(content->from);
 		races_told(RACES_STORES, to, n, flags, frame);
 		write_part(to, content, 0, n);
 		return;

@@ -174,6 +174,7 @@ void hook_store(void *p, uint64_t value, uint64_t descriptor, const char *place,
 		reached_memory(p, frame->return_address);
 	}
 	if (runtime_races) {
+		races_storing(value);
 		races_told(RACES_STORES, p, size, descriptor, frame);
 		store_value(p, value, size);
 		return;

@@ -93,6 +93,7 @@ enum races_trait {
 	RACES_READ_IT = 8,        /* the load came when the store was not persistent */
 	RACES_FED_STORE = 16,     /* … and then the thread stored to PM, before it was */
 	RACES_LEFT = 32,          /* … or told somebody outside */
+	RACES_FED_VALUE = 64, /* FED_STORE: and what it stored is what it had read, or lies there */
 };
 
 #endif

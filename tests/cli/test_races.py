@@ -230,6 +230,57 @@ class Races(TestCase):
                                                           self.load()["findings"])[1]]
                 self.assertEqual(any("read" in e for e in effects), found)
 
+    def test_what_is_fed(self):
+        """Whether it is the value that was read that is stored, and not just anything."""
+        self.write("feed.c", r"""
+            #include <pthread.h>
+            #include <string.h>
+            #include "pm.h"
+            static struct { _Alignas(64) volatile long head; char more[32]; _Alignas(64) long copy; char text[32];
+                            _Alignas(64) long node[1000]; } *pm;
+            static void *store(void *unused)
+            {
+                for (long i = 1; i < 20000; i++) {
+                    pm->head = FEED == 2 ? (long)&pm->node[i % 900] : i * 1000003;
+                    PERSIST(&pm->head);
+                }
+                return unused;
+            }
+            static void *load(void *unused)
+            {
+                for (long i = 0; i < 20000; i++) {
+                    long seen = FEED == 3 ? 0 : pm->head;
+                    if (FEED == 0)
+                        pm->copy = i & 127;
+                    if (FEED == 1)
+                        pm->copy = seen;
+                    if (FEED == 2 && seen)
+                        ((long *)seen)[3] = 1;
+                    if (FEED == 3)
+                        memcpy(pm->text, (const void *)&pm->head, *(volatile long *)&pm->copy + 24);
+                }
+                return unused;
+            }
+            int main(int argc, char **argv)
+            {
+                pthread_t a, b;
+                pm = pm_map(argv);
+                pthread_create(&a, NULL, store, NULL);
+                pthread_create(&b, NULL, load, NULL);
+                pthread_join(a, NULL);
+                pthread_join(b, NULL);
+                return 0;
+            }""")
+        source = self.directory / "feed.c"
+        for tool in "gcc", TOOLS / "perdure-cc":
+            for feed in range(4):
+                with self.subTest(tool=str(tool), feed=feed):
+                    self.build(tool, source, "-O2", "-I", PROGRAMS, "-DFEED=%d" % feed)
+                    self.races(source, "--runs", "3", status=1)
+                    effects = [e for f in self.load()["findings"] for e in f["race"]["effects"]]
+                    self.assertIn("pm-store", effects)
+                    self.assertEqual("value" in effects, feed > 0)
+
     def test_server(self):
         """Two threads that serve a client, which must do its work."""
         self.write("server.c", r"""
