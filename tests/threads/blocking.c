@@ -67,6 +67,9 @@ static void *select_and_epoll(void *argument)
 
 enum { LINE = 64, LARGE = 4096 * LINE };
 
+/* Either may be done first: what they say waits for both. */
+static int written, lines_read;
+
 static void *write_much(void *argument)
 {
 	char *bytes = calloc(LARGE, 1);
@@ -74,7 +77,7 @@ static void *write_much(void *argument)
 	memset(bytes, 'x', LARGE);
 	for (int i = LINE - 1; i < LARGE; i += LINE)
 		bytes[i] = '\n';
-	say("written %d", (int)write(ends[1], bytes, LARGE));
+	written = (int)write(ends[1], bytes, LARGE);
 	free(bytes);
 	return argument;
 }
@@ -91,7 +94,7 @@ static void *read_lines(void *argument)
 			abort();
 		lines += 2;
 	}
-	say("lines %d", lines);
+	lines_read = lines;
 	free(line);
 	fclose(stream);
 	return argument;
@@ -169,6 +172,7 @@ int main(void)
 	pair(read_both, write_late);
 	pair(write_late, select_and_epoll);
 	pair(read_lines, write_much);
+	say("written %d, lines %d", written, lines_read);
 	for (long i = 4; i-- > 0;)
 		pthread_create(&thread[i], NULL, sleep_in_order, (void *)(i + 1));
 	for (int i = 0; i < 4; i++)
