@@ -105,6 +105,7 @@ struct racer_set {
 struct racer_pair {
 	uint64_t pair;
 	uint32_t traits;
+	uint32_t entry; /* of the finding; 0: nobody wants it */
 };
 
 enum { RACES_KNOWN = 1 << 10 };

@@ -18,7 +18,7 @@
 
 #define TABLE_BASE 0x300000000000ull
 #define REST_BASE 0x310000000000ull
-enum { SLOTS = 8, LINE = PERDURE_LINE_SIZE, WARM_UP = 1 << 15, COUNTED = 256 };
+enum { SLOTS = 8, LINE = PERDURE_LINE_SIZE, WARM_UP = 1 << 12, COUNTED = 256 };
 
 enum state { FREE, LOADED, DIRTY, PENDING, CLEAN };
 
@@ -210,17 +210,20 @@ static uint32_t report(struct racer *self, const struct pair *pair)
 	return entry;
 }
 
-/* Pairs that were reported by this thread a moment ago. */
-static bool is_known(struct racer *self, const struct pair *pair)
+/* The same, but for pairs that this thread has reported a moment ago: these are not counted again.
+ */
+static uint32_t report_once(struct racer *self, const struct pair *pair)
 {
 	uint64_t key = (uint64_t)pair->stack << 32 | pair->other->stack;
 	struct racer_pair *known = &self->known[(key * 0x9e3779b97f4a7c15ull >> 40) % RACES_KNOWN];
+	bool same = known->pair == key;
 
-	if (known->pair == key && !(pair->traits & ~known->traits))
-		return true;
-	known->traits = known->pair == key ? known->traits | pair->traits : pair->traits;
-	known->pair = key;
-	return false;
+	if (!same || pair->traits & ~known->traits) {
+		known->traits = pair->traits | (same ? known->traits : 0);
+		known->pair = key;
+		known->entry = report(self, pair);
+	}
+	return known->entry;
 }
 
 /* ---- --flush-on-read ---- */
@@ -263,8 +266,7 @@ static void forget_deferred(uint64_t line)
 void regions_rely(struct racer *self)
 {
 	for (unsigned i = 0; i < deferred.count; i++)
-		if (!is_known(self, &deferred.pair[i]))
-			report(self, &deferred.pair[i]);
+		report_once(self, &deferred.pair[i]);
 	deferred.count = 0;
 }
 
@@ -300,9 +302,7 @@ static bool judge(struct racer *self, unsigned actions, uint64_t line, const str
 		defer(self, &pair);
 		return false;
 	}
-	if (is_known(self, &pair) && !(pair.traits & RACES_READ_IT))
-		return false;
-	entry = report(self, &pair);
+	entry = report_once(self, &pair);
 	if (!entry || !(pair.traits & RACES_READ_IT))
 		return false;
 	self->watch.finding = entry;

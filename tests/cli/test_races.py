@@ -236,12 +236,14 @@ class Races(TestCase):
             #include <pthread.h>
             #include <string.h>
             #include "pm.h"
-            static struct { _Alignas(64) volatile long head; char more[32]; _Alignas(64) long copy; char text[32];
+            static struct { _Alignas(64) volatile long head; char more[32]; _Alignas(64) volatile long copy; char text[32];
                             _Alignas(64) long node[1000]; } *pm;
             static void *store(void *unused)
             {
                 for (long i = 1; i < 20000; i++) {
                     pm->head = FEED == 2 ? (long)&pm->node[i % 900] : i * 1000003;
+                    for (volatile int wait = 0; wait < 300; wait++)
+                        ;
                     PERSIST(&pm->head);
                 }
                 return unused;
@@ -255,9 +257,9 @@ class Races(TestCase):
                     if (FEED == 1)
                         pm->copy = seen;
                     if (FEED == 2 && seen)
-                        ((long *)seen)[3] = 1;
+                        ((volatile long *)seen)[3] = 1;
                     if (FEED == 3)
-                        memcpy(pm->text, (const void *)&pm->head, *(volatile long *)&pm->copy + 24);
+                        memcpy(pm->text, (const void *)&pm->head, pm->copy + 24);
                 }
                 return unused;
             }
