@@ -325,7 +325,8 @@ HIDDEN void binary_abandon(void);
 HIDDEN void binary_signals_start(void);
 /* pthread_sigmask, but traps are never blocked: it only looks so. */
 HIDDEN int binary_set_mask(int how, const sigset_t *set, sigset_t *old);
-HIDDEN bool binary_is_awaited(void);
+/* How many signals wait for the end of this thread's hit. */
+extern HIDDEN __thread unsigned binary_waiting __attribute__((tls_model("initial-exec")));
 HIDDEN void binary_stop_delivering(void);
 /* Signals that came during a hit, which is over. */
 HIDDEN void binary_deliver(void);

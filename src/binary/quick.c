@@ -273,7 +273,7 @@ static bool enter(struct binary_registers *r, const struct binary_site *site)
 
 static bool leave(void)
 {
-	if (UNLIKELY(binary_is_awaited())) {
+	if (UNLIKELY(binary_waiting)) {
 		binary_told = true; /* all that is left is to deliver them */
 		return false;
 	}

@@ -28,8 +28,8 @@ static bool is_trap(int number)
 
 /* ---- signals that wait ---- */
 
+__thread unsigned binary_waiting __attribute__((tls_model("initial-exec")));
 static __thread struct {
-	unsigned count;
 	bool delivering;
 	siginfo_t info[WAITING];
 } waiting __attribute__((tls_model("initial-exec")));
@@ -52,26 +52,21 @@ static bool is_from_outside(int number, const siginfo_t *info)
 static bool has_to_wait(int number, const siginfo_t *info)
 {
 	if (!binary_hit_registers || waiting.delivering || !is_from_outside(number, info) ||
-	    waiting.count == WAITING)
+	    binary_waiting == WAITING)
 		return false;
-	waiting.info[waiting.count++] = *info;
+	waiting.info[binary_waiting++] = *info;
 	return true;
-}
-
-bool binary_is_awaited(void)
-{
-	return waiting.count;
 }
 
 void binary_deliver(void)
 {
-	if (!waiting.count)
+	if (!binary_waiting)
 		return;
 	waiting.delivering = true;
-	while (waiting.count) {
+	while (binary_waiting) {
 		siginfo_t info = waiting.info[0];
 
-		memmove(waiting.info, waiting.info + 1, --waiting.count * sizeof(info));
+		memmove(waiting.info, waiting.info + 1, --binary_waiting * sizeof(info));
 		if (info.si_code > 0 || syscall(SYS_rt_tgsigqueueinfo, getpid(),
 						syscall(SYS_gettid), info.si_signo, &info) < 0)
 			syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), info.si_signo);

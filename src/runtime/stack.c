@@ -524,9 +524,12 @@ static bool is_recent(const struct stacks_recent *r, uintptr_t pc, uintptr_t sp,
 	if (r->pc != pc || r->sp != sp || (r->by_rbp && r->rbp != rbp) ||
 	    r->image != modules_image())
 		return false;
-	for (unsigned i = 0; i < r->words; i++)
-		if (((const uintptr_t *)sp)[r->above[i]] != r->word[i])
+	for (unsigned i = 0; i < r->words; i++) {
+		uint64_t above = r->word[i] >> STACKS_ABOVE_SHIFT;
+
+		if (((const uintptr_t *)sp)[above] != (r->word[i] ^ above << STACKS_ABOVE_SHIFT))
 			return false;
+	}
 	return are_calls_recent(r);
 }
 
@@ -539,10 +542,9 @@ static void note_recent(struct stacks_recent *r, const struct walk *walk, uintpt
 	for (unsigned i = 0; i < walk->words; i++) {
 		uintptr_t above = ((uintptr_t)walk->word[i] - sp) / sizeof(sp);
 
-		if (above > UINT16_MAX)
+		if (above > UINT16_MAX || *walk->word[i] >> STACKS_ABOVE_SHIFT)
 			return;
-		r->above[i] = above;
-		r->word[i] = *walk->word[i];
+		r->word[i] = *walk->word[i] | above << STACKS_ABOVE_SHIFT;
 	}
 	for (unsigned i = 0; i < walk->calls; i++) {
 		r->call[i].number = walk->call[i] - runtime_thread.call;
@@ -588,7 +590,7 @@ uint32_t stack_caller(const struct frame *frame, uint32_t number)
 	for (unsigned i = 0; i < RECENT_WAYS; i++)
 		if (recent[i].number == number && recent[i].pc == frame->return_address &&
 		    recent[i].sp == (uintptr_t)frame && recent[i].words)
-			return recent[i].above[0];
+			return recent[i].word[0] >> STACKS_ABOVE_SHIFT;
 	return 0;
 }
 

@@ -34,17 +34,18 @@ struct stacks_cache {
  * were, so is the stack.
  */
 struct stacks_recent {
-	uint64_t pc, sp, rbp;
+	_Alignas(64) uint64_t pc, sp, rbp;
 	uint32_t image, number;
-	bool by_rbp; /* is it one of them? */
-	uint8_t calls;
+	bool by_rbp; /* is rbp one of them? */
+	uint8_t words, calls;
+	/* Each with how many words above sp it lies, in the upper bits that addresses do not use.
+	 */
+	uint64_t word[STACKS_WORDS_SEEN];
 	struct {
 		uint64_t number, frame, function;
 	} call[STACKS_CALLS_SEEN]; /* of library functions, as the thread has noted them */
-	uint16_t words;
-	uint16_t above[STACKS_WORDS_SEEN]; /* sp, in words */
-	uint64_t word[STACKS_WORDS_SEEN];
 };
+#define STACKS_ABOVE_SHIFT 48
 
 /* In stacks.word: hash, image and depth, then the frames. A number is the index of the hash. */
 struct stacks {
