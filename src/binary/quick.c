@@ -13,6 +13,12 @@
 
 #define LIKELY(x) __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
+/* Is this code compiled so? See CMakeLists.txt. */
+#ifdef __clang__
+#define USES_NO_VECTORS false
+#else
+#define USES_NO_VECTORS true
+#endif
 #define APART __attribute__((noinline))
 
 __thread bool binary_told __attribute__((tls_model("initial-exec")));
@@ -227,16 +233,12 @@ static bool store_at_once(struct binary_registers *r, const struct binary_site *
 	return true;
 }
 
-/* Only in code that is compiled not to touch vectors. */
 static APART bool tell_quickly(struct binary_registers *r, const struct binary_site *site)
 {
 	bool judges = runtime_thread.judges;
 	int saved_errno;
 
-#ifdef __clang__
-	return false;
-#endif
-	if (!may_be_quick(r, site))
+	if (!USES_NO_VECTORS || !may_be_quick(r, site))
 		return false;
 	saved_errno = errno;
 	runtime_thread.judges = is_judged(r);
@@ -285,7 +287,7 @@ static APART bool quick_otherwise(struct binary_registers *r, const struct binar
 {
 	if (runtime_session->idle && site->kind < BINARY_REQUEST)
 		return true;
-	if (runtime_races && is_known_race(r, site))
+	if (USES_NO_VECTORS && runtime_races && is_known_race(r, site))
 		return true;
 	if (!runtime_races && site->operands)
 		lines_prefetch(&runtime_session->lines, registers_address(r, &site->operand[0]));
