@@ -79,18 +79,6 @@ static bool do_locked(struct binary_registers *r, const struct binary_site *site
 
 /* ---- told to the checkers of patterns, and to nobody else ---- */
 
-static void store_value(void *p, uint64_t value, unsigned size)
-{
-	if (size == 8)
-		*(volatile uint64_t *)p = value;
-	else if (size == 4)
-		*(volatile uint32_t *)p = value;
-	else if (size == 2)
-		*(volatile uint16_t *)p = value;
-	else
-		*(volatile uint8_t *)p = value;
-}
-
 static void plain_fence(struct session_thread *thread, uint32_t stack)
 {
 	thread->fences++;

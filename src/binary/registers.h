@@ -5,20 +5,18 @@
 
 #include "binary/binary.h"
 
+enum { REGISTERS_RSP = 4 };
+
 /* By its number in an encoding; not rsp. */
 static inline uint64_t *registers_at(struct binary_registers *r, unsigned number)
 {
-	enum { RSP = 4 };
-
 	/* In descending order, without that one. */
-	return &r->r15 + (number > RSP ? 15 - number : 14 - number);
+	return &r->r15 + (number > REGISTERS_RSP ? 15 - number : 14 - number);
 }
 
 static inline uint64_t registers_value(const struct binary_registers *r, unsigned number)
 {
-	enum { RSP = 4 };
-
-	if (number == RSP)
+	if (number == REGISTERS_RSP)
 		return (uintptr_t)(r + 1) + BINARY_RED_ZONE;
 	return *registers_at((struct binary_registers *)r, number);
 }

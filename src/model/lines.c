@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "model/lines.h"
 
+#include "model/mix.h"
 #include "model/spin.h"
 
 enum { REFILL = 64, KEEP = 256 };
@@ -443,13 +444,6 @@ static bool flush_is_redundant(struct lines *lines, const struct lines_thread *t
 		i = store->next;
 	}
 	return true;
-}
-
-static uint64_t mix(uint64_t a, uint64_t b)
-{
-	unsigned __int128 product = (unsigned __int128)a * b;
-
-	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
 /* Never 0. The four products do not wait for each other. */

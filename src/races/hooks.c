@@ -154,6 +154,12 @@ void races_copying(const void *from)
 	source.from = from;
 }
 
+static void forget_source(void)
+{
+	source.is_value = false;
+	source.from = NULL;
+}
+
 /* What follows from a read of what was not persistent. */
 static void note_effect(struct racer *self, const void *p, uint64_t size)
 {
@@ -207,8 +213,7 @@ void races_access(unsigned actions, const void *p, uint64_t size, uint32_t flags
 	struct racer *self = enter();
 
 	if (!self) {
-		source.is_value = false;
-		source.from = NULL;
+		forget_source();
 		return;
 	}
 	if (actions & RACES_STORES)
@@ -223,8 +228,7 @@ void races_access(unsigned actions, const void *p, uint64_t size, uint32_t flags
 		give_way(self, pc, SOMETIMES);
 		access_known(self, actions, p, size, flags, known, frame);
 	}
-	source.is_value = false;
-	source.from = NULL;
+	forget_source();
 	thread_leave();
 }
 
@@ -276,20 +280,6 @@ void races_visible(const void *p, uint64_t descriptor)
 
 /* ---- locked instructions ---- */
 
-static uint64_t value_at(const void *p, uint64_t size)
-{
-	switch (size) {
-	case 1:
-		return *(const volatile uint8_t *)p;
-	case 2:
-		return *(const volatile uint16_t *)p;
-	case 4:
-		return *(const volatile uint32_t *)p;
-	default:
-		return *(const volatile uint64_t *)p;
-	}
-}
-
 static void complete_pending(struct racer *self)
 {
 	if (self->pendings)
@@ -310,7 +300,7 @@ void races_lock_begin(const void *p, uint64_t size, uintptr_t pc)
 	}
 	give_way(self, pc, OFTEN);
 	wait_a_little(self, pc);
-	sync_lock_begin(self, p, value_at(p, size));
+	sync_lock_begin(self, p, races_value(p, size));
 	self->begun = p;
 	thread_leave();
 }
@@ -330,7 +320,7 @@ void races_lock_end(const void *p, uint64_t size, bool stored, uintptr_t pc, uin
 	self->begun = NULL;
 	if (stored)
 		self->spins = 0;
-	sync_lock_end(self, p, value_at(p, size), stored);
+	sync_lock_end(self, p, races_value(p, size), stored);
 	if (runtime_session->races.discovers) {
 		learn_is(pc, RACES_EXECUTED | (in_window(p) ? RACES_PM : 0) |
 				     (sync_is_lock(p) ? RACES_LOCK : 0));

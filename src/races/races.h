@@ -37,6 +37,21 @@ HIDDEN void races_storing(uint64_t value);
 HIDDEN void races_copying(const void *from);
 /* An access that the compiler knows to be atomic or volatile, to any memory. */
 HIDDEN void races_visible(const void *p, uint64_t descriptor);
+/* What lies there, as one word; the first one of something larger. */
+static inline uint64_t races_value(const void *p, uint64_t size)
+{
+	switch (size) {
+	case 1:
+		return *(const volatile uint8_t *)p;
+	case 2:
+		return *(const volatile uint16_t *)p;
+	case 4:
+		return *(const volatile uint32_t *)p;
+	default:
+		return size < 8 ? 0 : *(const volatile uint64_t *)p;
+	}
+}
+
 /* A locked instruction: before it, and after it if it stores. */
 HIDDEN void races_lock_begin(const void *p, uint64_t size, uintptr_t pc);
 HIDDEN void races_lock_end(const void *p, uint64_t size, bool stored, uintptr_t pc, uint32_t known,

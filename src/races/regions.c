@@ -210,8 +210,7 @@ static uint32_t report(struct racer *self, const struct pair *pair)
 	return entry;
 }
 
-/* The same, but for pairs that this thread has reported a moment ago: these are not counted again.
- */
+/* The same, but pairs that this thread has just reported are not counted again. */
 static uint32_t report_once(struct racer *self, const struct pair *pair)
 {
 	uint64_t key = (uint64_t)pair->stack << 32 | pair->other->stack;
@@ -493,20 +492,11 @@ static struct racer_load *put_load(struct racer *self, uint64_t line, uint64_t b
 	return load;
 }
 
-static uint64_t value_at(uint64_t address, uint64_t size)
-{
-	uint64_t value = 0;
-
-	for (uint64_t i = 0; i < size && i < sizeof(value); i++)
-		value |= (uint64_t)*(const volatile uint8_t *)(address + i) << 8 * i;
-	return value;
-}
-
 static void watch_value(struct racer *self, const struct access *a)
 {
 	self->watch.address = a->address;
 	self->watch.size = a->size;
-	self->watch.value = value_at(a->address, a->size);
+	self->watch.value = races_value((const void *)a->address, a->size);
 }
 
 /* The bytes of which no store by anybody else is open. */

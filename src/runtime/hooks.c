@@ -101,24 +101,6 @@ void hook_load(const void *p, uint64_t descriptor, const struct frame *frame)
 
 /* ---- stores ---- */
 
-static void store_value(void *p, uint64_t value, unsigned size)
-{
-	switch (size) {
-	case 1:
-		*(volatile uint8_t *)p = value;
-		break;
-	case 2:
-		__builtin_memcpy(p, &(uint16_t){ value }, 2);
-		break;
-	case 4:
-		__builtin_memcpy(p, &(uint32_t){ value }, 4);
-		break;
-	default:
-		__builtin_memcpy(p, &value, 8);
-	}
-	__asm__ volatile("" ::: "memory");
-}
-
 /* Both are going to be touched, and neither may be in the cache. */
 static void prefetch(const void *p)
 {

@@ -53,6 +53,25 @@ static inline void tell(const struct session_thread *thread, enum perdure_event_
 		tell_event(thread, kind, detail, p, size, stack, NULL);
 }
 
+/* The program's own store. */
+static inline void store_value(void *p, uint64_t value, unsigned size)
+{
+	switch (size) {
+	case 1:
+		*(volatile uint8_t *)p = value;
+		break;
+	case 2:
+		__builtin_memcpy(p, &(uint16_t){ value }, 2);
+		break;
+	case 4:
+		__builtin_memcpy(p, &(uint32_t){ value }, 4);
+		break;
+	default:
+		__builtin_memcpy(p, &value, 8);
+	}
+	__asm__ volatile("" ::: "memory");
+}
+
 /* A store of any size that has happened or is about to, without the lock around it. */
 HIDDEN void event_write(void *p, uint64_t size, uint32_t flags, const struct frame *frame);
 

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "session/stacks.h"
 
+#include "model/mix.h"
+
 enum { HEADER_WORDS = 2, PROBES = 64 };
-
-static uint64_t mix(uint64_t a, uint64_t b)
-{
-	unsigned __int128 product = (unsigned __int128)a * b;
-
-	return (uint64_t)product ^ (uint64_t)(product >> 64);
-}
 
 /* Two frames a multiplication: this is on the path of every event. */
 static uint64_t hash_frames(uint32_t image, const uintptr_t *frames, uint32_t depth)

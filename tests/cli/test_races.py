@@ -27,6 +27,20 @@ def shown(site, source):
     return next((frame["line"] for frame in site["stack"] if frame["file"] and frame["file"].endswith(source.name)), None)
 
 
+TWO_THREADS = r"""
+int main(int argc, char **argv)
+{
+    pthread_t a, b;
+    pm = pm_map(argv);
+    pthread_create(&a, NULL, store, NULL);
+    pthread_create(&b, NULL, load, NULL);
+    pthread_join(a, NULL);
+    pthread_join(b, NULL);
+    return 0;
+}
+"""
+
+
 class Clocks:
     """What happens before what, in a trace: for each thread, how much it knows of the others."""
 
@@ -211,16 +225,7 @@ class Races(TestCase):
                 }
                 return unused;
             }
-            int main(int argc, char **argv)
-            {
-                pthread_t a, b;
-                pm = pm_map(argv);
-                pthread_create(&a, NULL, store, NULL);
-                pthread_create(&b, NULL, load, NULL);
-                pthread_join(a, NULL);
-                pthread_join(b, NULL);
-                return 0;
-            }""")
+            """ + TWO_THREADS)
         source = self.directory / "reader.c"
         for flags, options, found in (((), (), True), (("-DFIXED",), (), True), ((), ("--flush-on-read",), True),
                                       (("-DFIXED",), ("--flush-on-read",), False)):
@@ -263,16 +268,7 @@ class Races(TestCase):
                 }
                 return unused;
             }
-            int main(int argc, char **argv)
-            {
-                pthread_t a, b;
-                pm = pm_map(argv);
-                pthread_create(&a, NULL, store, NULL);
-                pthread_create(&b, NULL, load, NULL);
-                pthread_join(a, NULL);
-                pthread_join(b, NULL);
-                return 0;
-            }""")
+            """ + TWO_THREADS)
         source = self.directory / "feed.c"
         for tool in "gcc", TOOLS / "perdure-cc":
             for feed in range(4):
