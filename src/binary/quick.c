@@ -237,17 +237,37 @@ static APART bool tell_quickly(struct binary_registers *r, const struct binary_s
 	return true;
 }
 
-/* Races: has this thread just been here, with the same address? */
-static bool is_known_race(const struct binary_registers *r, const struct binary_site *site)
+/* ---- races ---- */
+
+/* Nothing but a load, of which all is known? */
+static bool only_loads(const struct binary_site *site)
 {
-	return site->operands == 1 && site->kind != BINARY_STRING && !registers_has_parts(site) &&
-	       site->bit == BINARY_NO_REGISTER && !site->locked && !(site->known & RACES_RELEASE) &&
-	       site->kind != BINARY_FLUSH &&
-	       (site->known & RACES_EXECUTED || site->kind == BINARY_START) &&
-	       races_is_known(site->operand[0].actions, registers_address(r, &site->operand[0]),
-			      site->operand[0].size,
-			      site->access ? site->access : site->address + site->length,
-			      (uintptr_t)r, site->known);
+	return site->operands == 1 && site->operand[0].actions == BINARY_LOADS &&
+	       site->kind != BINARY_STRING && site->kind != BINARY_FLUSH &&
+	       !registers_has_parts(site) && site->bit == BINARY_NO_REGISTER && !site->locked &&
+	       !(site->known & RACES_LOCK) &&
+	       (site->known & RACES_EXECUTED || site->kind == BINARY_START);
+}
+
+/* False if it needs a hook. */
+static bool load_briefly(const struct binary_registers *r, const struct binary_site *site)
+{
+	struct racer *self = only_loads(site) ? loads_reader() : NULL;
+	struct access access = { BINARY_LOADS, .size = site->operand[0].size,
+				 .happens = site->kind != BINARY_START };
+
+	if (!self)
+		return false;
+	access.address = registers_address(r, &site->operand[0]);
+	if (!in_window((void *)access.address))
+		return false;
+	loads_prefetch(self, access.address);
+	access.stack = stack_find(r);
+	if (!access.stack)
+		return false;
+	if (site->kind == BINARY_START)
+		access.stack = stack_with_first(access.stack, site->access);
+	return loads_briefly(self, &access, site->known & RACES_ACQUIRE);
 }
 
 /* Signals wait from here on; false if it is one hit inside of another. */
@@ -275,11 +295,13 @@ static APART bool quick_otherwise(struct binary_registers *r, const struct binar
 {
 	if (runtime_session->idle && site->kind < BINARY_REQUEST)
 		return true;
-	if (USES_NO_VECTORS && runtime_races && is_known_race(r, site))
-		return true;
 	if (!runtime_races && site->operands)
 		lines_prefetch(&runtime_session->lines, registers_address(r, &site->operand[0]));
-	return enter(r, site) && tell_quickly(r, site) && leave();
+	if (!enter(r, site))
+		return false;
+	if (USES_NO_VECTORS && runtime_races && load_briefly(r, site))
+		return leave();
+	return tell_quickly(r, site) && leave();
 }
 
 bool binary_quick(struct binary_registers *r)

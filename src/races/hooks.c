@@ -42,8 +42,8 @@ static struct racer *enter(void)
 			return NULL;
 		}
 		if (self->window != window) {
-			self->window = window;
 			regions_forget(self);
+			__atomic_store_n(&self->window, window, __ATOMIC_RELEASE);
 		}
 	}
 	if (self->again) {
@@ -192,12 +192,8 @@ static void access_known(struct racer *self, unsigned actions, const void *p, ui
 			note_effect(self, p, size);
 		}
 		if (regions_is_sampled(self)) {
-			uint32_t stack = stack_capture(frame);
-
 			open_region(self, &(struct access){ actions, (uintptr_t)p, size, flags,
-							    true, stack, frame->return_address,
-							    (uintptr_t)frame,
-							    stack_caller(frame, stack) });
+							    true, stack_capture(frame) });
 		}
 	}
 	if (actions & RACES_LOADS && acquire) {
@@ -253,8 +249,7 @@ void races_open(unsigned actions, const void *p, uint64_t size, uintptr_t access
 		uint32_t stack = stack_capture(frame);
 
 		open_region(self, &(struct access){ actions, (uintptr_t)p, size, 0, false,
-						    stack_with_first(stack, access), access,
-						    (uintptr_t)frame, stack_caller(frame, stack) });
+						    stack_with_first(stack, access) });
 	}
 	thread_leave();
 }
@@ -327,7 +322,7 @@ void races_lock_end(const void *p, uint64_t size, bool stored, uintptr_t pc, uin
 	} else if (in_window(p) && !(known & RACES_LOCK) && !regions_is_lock(p) &&
 		   regions_is_sampled(self)) {
 		open_region(self, &(struct access){ actions, (uintptr_t)p, size, 0, true,
-						    stack_capture(frame), 0, 0, 0 });
+						    stack_capture(frame) });
 	}
 	thread_leave();
 }

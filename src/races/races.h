@@ -5,7 +5,9 @@
  * threads that are open at the same time and touch the same bytes are a race, if one of them
  * stores. The other detector asks the same of what happens before what.
  *
- *   regions.c   what is open on each line, and what conflicts
+ *   regions.c   what is open on each line
+ *   loads.c     what each thread has loaded
+ *   conflicts.c which of these are races
  *   sync.c      what threads know of each other: epochs, clocks, lock words
  *   learn.c     the first run: which instructions matter, and how
  *   hooks.c     what the front-ends say
@@ -69,9 +71,6 @@ HIDDEN void races_release(const void *object, bool fences, uintptr_t pc);
 HIDDEN void races_synchronise(const void *object);
 /* A thread that was made with this. */
 HIDDEN void races_thread_starts(const void *object);
-/* An access to PM by patched code that is not worth a hook; `behind` is its next instruction. */
-static inline bool races_is_known(unsigned actions, uint64_t address, uint32_t size,
-				  uintptr_t behind, uintptr_t sp, uint32_t known);
 /* Something is handed over through the kernel: by a pipe, an event, a signal, a file's lock. */
 HIDDEN void races_handed(int fd, bool given);
 /* The thread tells somebody outside of the process something. */
@@ -93,28 +92,22 @@ HIDDEN void races_keep(const char *path);
 enum { RACERS = 512, RACES_PENDING = 64, RACES_HELD = 8 };
 #define RACES_NOT_YET UINT32_MAX
 
-/*
- * The region of a load: what an instruction has loaded from a line in an epoch of its thread, which
- * alone writes it; who stores looks at those of all others.
- */
+/* The region of a load: what was loaded from a line with this stack in an epoch of the thread. */
 struct racer_load {
-	_Alignas(64) uint64_t bytes;
-	uint64_t clear;    /* bytes of the line of which no store by anybody else was open … */
-	uint64_t acquired; /* … and which were acquired … */
-	uint32_t version;  /* … after so many of them */
-	uint32_t epoch, stack;
-	uint32_t sp; /* the lower half of it, and how many words above the caller's address lies */
-	uintptr_t behind, caller;
-	uint16_t above; /* 0: that is not known */
-	uint16_t window;
-	bool happened; /* or it is only certain to */
+	uint64_t bytes;
+	uint32_t epoch; /* 0: none */
+	uint32_t stack;
 };
 
-/* Those of some lines. A key is a line's address and some bits of the instruction's, or 0. */
-enum { RACES_SETS = 1 << 12, RACES_WAYS = 8 };
-struct racer_set {
-	_Alignas(64) uint64_t key[RACES_WAYS];
-	struct racer_load load[RACES_WAYS];
+/* Those of a line. Only their thread writes them; who stores looks at those of all others. */
+enum { RACES_LINES = 1 << 14, RACES_EACH = 6 };
+struct racer_line {
+	_Alignas(128) uint64_t line; /* its address; 0: there is none */
+	uint64_t clear;    /* no store by anybody else is open there; those who store write 0 */
+	uint64_t acquired; /* bytes that were acquired … */
+	uint32_t version;  /* … after so many stores to the line */
+	uint32_t epoch;    /* the last of the loads' */
+	struct racer_load load[RACES_EACH];
 };
 
 struct racer_pair {
@@ -151,7 +144,7 @@ struct racer {
 	} watch;
 	uint32_t clock[RACERS]; /* the last epoch of each that it knows to be over */
 	uint32_t born[RACERS];  /* the same when it started */
-	struct racer_set set[RACES_SETS];
+	struct racer_line line[RACES_LINES];
 	struct racer_pair known[RACES_KNOWN]; /* what need not be looked at again */
 	uint32_t acquired[RACES_OBJECTS];     /* versions of what it has acquired */
 };
@@ -200,12 +193,9 @@ HIDDEN void regions_start(void);
 struct access {
 	unsigned actions;
 	uint64_t address, size;
-	uint32_t flags;   /* as of event.h */
-	bool happens;     /* or it is only certain to */
-	uint32_t stack;   /* of the access */
-	uintptr_t behind; /* its instruction */
-	uintptr_t sp;     /* of the hit, and what stack_caller says of it */
-	uint32_t above;
+	uint32_t flags; /* as of event.h */
+	bool happens;   /* or it is only certain to */
+	uint32_t stack; /* of the access */
 };
 HIDDEN void regions_access(struct racer *self, const struct access *access);
 /* Words of PM that locked instructions change, and those that are locks. */
@@ -216,13 +206,15 @@ HIDDEN bool regions_is_lock(const void *p);
 HIDDEN bool regions_is_sampled(struct racer *self);
 HIDDEN void regions_flush(struct racer *self, uint64_t line, bool complete);
 HIDDEN void regions_complete(struct racer *self, uint64_t line);
-/*
- * A load by an instruction that has loaded from the same line before, called from the same place:
- * its region is opened again, or made longer, and judged if somebody has stored there since.
- * `acquires` says whether it is synchronisation. False if there was no such load.
- */
-HIDDEN bool regions_load_again(struct racer *self, uint64_t address, uint32_t size,
-			       uintptr_t behind, uintptr_t sp, bool acquires);
+/* One more region of this thread. */
+static inline void regions_count(struct racer *self)
+{
+	enum { COUNTED = 256 }; /* a process may end at any time */
+
+	if (++self->regions <= COUNTED || self->regions % COUNTED == 0)
+		__atomic_fetch_add(&runtime_session->races.regions,
+				   self->regions <= COUNTED ? 1 : COUNTED, __ATOMIC_RELAXED);
+}
 /* What has been stored to its line so far. */
 HIDDEN uint32_t regions_version(const void *p);
 /* A new window: what was done in those before is not known to its end. */
@@ -235,17 +227,12 @@ HIDDEN bool regions_is_fed(const struct racer *self, uint64_t address, uint64_t 
 /* Is this thread's read of what was not persistent followed by this, before it was? */
 HIDDEN void regions_effect(struct racer *self, uint32_t trait);
 
-static inline bool races_is_known(unsigned actions, uint64_t address, uint32_t size,
-				  uintptr_t behind, uintptr_t sp, uint32_t known)
-{
-	struct racer *self = racer_known();
+/* ---- loads.c ---- */
 
-	if (!self || runtime_session->races.discovers || !in_window((void *)address))
-		return false;
-	if (runtime_session->races.windows && self->window != runtime_session->races.window)
-		return false;
-	return actions == RACES_LOADS && !runtime_session->listening &&
-	       regions_load_again(self, address, size, behind, sp, known & RACES_ACQUIRE);
-}
+/* This thread, if its loads need no hook; null otherwise. */
+HIDDEN struct racer *loads_reader(void);
+/* … then this is one; `acquires` says whether it is synchronisation. False: it needs a hook. */
+HIDDEN void loads_prefetch(struct racer *self, uint64_t address);
+HIDDEN bool loads_briefly(struct racer *self, const struct access *access, bool acquires);
 
 #endif

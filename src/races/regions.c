@@ -12,52 +12,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "checkers/checkers.h"
 #include "model/spin.h"
-#include "races/races.h"
-
-#define TABLE_BASE 0x300000000000ull
-#define REST_BASE 0x310000000000ull
-enum { SLOTS = 8, LINE = PERDURE_LINE_SIZE, WARM_UP = 1 << 12, COUNTED = 256 };
-
-enum state { FREE, LOADED, DIRTY, PENDING, CLEAN };
-
-struct region {
-	uint64_t bytes;
-	uint32_t epoch;     /* of its thread, when it was opened last */
-	uint32_t persisted; /* the same, when it became persistent */
-	uint32_t stack;
-	uint16_t racer, flusher; /* who persists it need not be who stored it */
-	uint8_t state;
-	bool happened;   /* or it was only certain to */
-	bool streamed;   /* by a non-temporal store */
-	bool by_owner;   /* PENDING: who stored it has written it back … */
-	uint16_t helper; /* … or somebody else has: number + 1 */
-	uint16_t window; /* in which it was opened */
-};
-
-struct line {
-	uint32_t lock;
-	uint8_t used;          /* slots that are not FREE, one bit each */
-	uint8_t next;          /* slot to be given up */
-	uint16_t words, locks; /* of four bytes each: see regions_note_word */
-	uint16_t readers;      /* a bit for each thread that has loaded, by number modulo 16 */
-	uint64_t stores;       /* so far */
-	struct region first;
-} __attribute__((aligned(64)));
-
-/* The other slots, apart: hardly any line needs them. */
-struct rest {
-	struct region slot[SLOTS - 1];
-};
-
-static struct line *const table = (void *)TABLE_BASE;
-static struct rest *const rests = (void *)REST_BASE;
-
-static struct region *slot_of(struct line *l, unsigned i)
-{
-	return i ? &rests[l - table].slot[i - 1] : &l->first;
-}
+#include "races/table.h"
 
 static bool reserve(uint64_t base, uint64_t size)
 {
@@ -75,31 +31,13 @@ void regions_start(void)
 
 	_Static_assert(sizeof(struct line) == LINE, "one line a line");
 	if (reserve(TABLE_BASE, lines * sizeof(struct line)) &&
-	    reserve(REST_BASE, lines * sizeof(struct rest))) {
+	    reserve(TABLE_REST, lines * sizeof(struct rest))) {
 		syscall(SYS_madvise, TABLE_BASE, lines * sizeof(struct line), MADV_HUGEPAGE);
 		return;
 	}
 	session_limit(runtime_session, thread_owner(),
 		      "no address space for races: nothing was looked for");
 	runtime_races = false;
-}
-
-static struct line *line_at(uint64_t address)
-{
-	return &table[(address - SESSION_WINDOW) / LINE];
-}
-
-static uint64_t bytes_in(uint64_t line, uint64_t address, uint64_t size)
-{
-	uint64_t from = address > line ? address - line : 0;
-	uint64_t to = address + size - line < LINE ? address + size - line : LINE;
-
-	return (to == LINE ? 0 : 1ull << to) - (1ull << from);
-}
-
-static bool is_store(const struct region *r)
-{
-	return r->state >= DIRTY;
 }
 
 /* ---- words ---- */
@@ -115,8 +53,10 @@ void regions_note_word(const void *p, bool is_lock)
 
 	if (!(l->words & word_bit(p)))
 		__atomic_fetch_or(&l->words, word_bit(p), __ATOMIC_RELAXED);
-	if (is_lock && !(l->locks & word_bit(p)))
-		__atomic_fetch_or(&l->locks, word_bit(p), __ATOMIC_RELAXED);
+	if (!is_lock || l->locks & word_bit(p))
+		return;
+	__atomic_fetch_or(&l->locks, word_bit(p), __ATOMIC_SEQ_CST);
+	loads_disturb((uintptr_t)p & -(uint64_t)LINE);
 }
 
 bool regions_is_word(const void *p)
@@ -129,194 +69,7 @@ bool regions_is_lock(const void *p)
 	return line_at((uintptr_t)p)->locks & word_bit(p);
 }
 
-static uint32_t version_of(uint64_t line)
-{
-	return (uint32_t)__atomic_load_n(&line_at(line)->stores, __ATOMIC_ACQUIRE);
-}
-
-/* ---- conflicts ---- */
-
-static bool is_open(const struct region *other)
-{
-	uint16_t closes = is_store(other) ? other->flusher : other->racer;
-	uint32_t epoch = __atomic_load_n(&racers[closes].epoch, __ATOMIC_ACQUIRE);
-
-	if (other->window != (uint16_t)runtime_session->races.window)
-		return false;
-	if (other->state == DIRTY || other->state == PENDING)
-		return true;
-	if (runtime_session->races.settings.minimal)
-		return false;
-	return epoch == (is_store(other) ? other->persisted : other->epoch);
-}
-
-/* What this thread has persisted itself is over for it. */
-static bool overlaps_now(const struct racer *self, const struct region *other)
-{
-	return is_open(other) && (other->state != CLEAN || other->flusher != racer_number(self));
-}
-
-/* Does nothing say that it was over before what this thread does now? */
-static bool is_unordered(const struct racer *self, const struct region *other)
-{
-	if (other->window != (uint16_t)runtime_session->races.window)
-		return false;
-	if (other->state == DIRTY || other->state == PENDING)
-		return true;
-	if (is_store(other))
-		return other->flusher != racer_number(self) &&
-		       self->clock[other->flusher] < other->persisted;
-	return self->clock[other->racer] < other->epoch;
-}
-
-struct pair {
-	const struct region *other;
-	uint64_t address, bytes;
-	uint32_t stack, traits;
-	bool loads; /* this thread does */
-};
-
-/* While the window is open all that was done in it is known; later that may not be so. */
-static bool is_window_open(const struct racer *self)
-{
-	const struct session_races *races = &runtime_session->races;
-
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	return !races->windows || (races->watching && races->window == self->window);
-}
-
-static uint32_t report(struct racer *self, const struct pair *pair)
-{
-	uint32_t load = pair->loads ? pair->stack : pair->other->stack;
-	uint32_t store = pair->loads ? pair->other->stack : pair->stack;
-	unsigned first = __builtin_ctzll(pair->bytes);
-	const struct racer *loader = pair->loads ? self : &racers[pair->other->racer];
-	uint32_t entry = checkers_report(
-		&(struct raw_finding){
-			.kind = KIND_THREAD_RACE,
-			.stack = load,
-			.other = store,
-			.thread = loader->thread,
-			.address = pair->address + first,
-			.size = 64 - __builtin_clzll(pair->bytes) - first,
-			.race = pair->traits,
-		},
-		thread_owner());
-
-	if (entry)
-		__atomic_fetch_or(&runtime_session->raw.entry[entry].race, pair->traits,
-				  __ATOMIC_RELAXED);
-	__atomic_fetch_add(&runtime_session->races.found, 1, __ATOMIC_RELAXED);
-	return entry;
-}
-
-/* The same, but pairs that this thread has just reported are not counted again. */
-static uint32_t report_once(struct racer *self, const struct pair *pair)
-{
-	uint64_t key = (uint64_t)pair->stack << 32 | pair->other->stack;
-	struct racer_pair *known = &self->known[(key * 0x9e3779b97f4a7c15ull >> 40) % RACES_KNOWN];
-	bool same = known->pair == key;
-
-	if (!same || pair->traits & ~known->traits) {
-		known->traits = pair->traits | (same ? known->traits : 0);
-		known->pair = key;
-		known->entry = report(self, pair);
-	}
-	return known->entry;
-}
-
-/* ---- --flush-on-read ---- */
-
-enum { DEFERRED = 8 };
-static __thread struct {
-	struct pair pair[DEFERRED];
-	struct region other[DEFERRED];
-	unsigned count;
-} deferred __attribute__((tls_model("initial-exec")));
-
-/* What the thread writes back itself before it relies on it is good. */
-static void defer(struct racer *self, const struct pair *pair)
-{
-	unsigned i = deferred.count;
-
-	if (i == DEFERRED)
-		regions_rely(self);
-	i = deferred.count++;
-	deferred.other[i] = *pair->other;
-	deferred.pair[i] = *pair;
-	deferred.pair[i].other = &deferred.other[i];
-}
-
-static void forget_deferred(uint64_t line)
-{
-	unsigned kept = 0;
-
-	for (unsigned i = 0; i < deferred.count; i++) {
-		if (deferred.pair[i].address == line)
-			continue;
-		deferred.other[kept] = deferred.other[i];
-		deferred.pair[kept] = deferred.pair[i];
-		deferred.pair[kept].other = &deferred.other[kept];
-		kept++;
-	}
-	deferred.count = kept;
-}
-
-void regions_rely(struct racer *self)
-{
-	for (unsigned i = 0; i < deferred.count; i++)
-		report_once(self, &deferred.pair[i]);
-	deferred.count = 0;
-}
-
-/* ---- judging ---- */
-
-/* Has it read what is not persistent? Then it is watched. */
-static bool judge(struct racer *self, unsigned actions, uint64_t line, const struct region *other,
-		  uint64_t bytes, uint32_t stack, bool happens)
-{
-	const struct races_settings *settings = &runtime_session->races.settings;
-	bool both = is_store(other) ? actions & RACES_LOADS : actions & RACES_STORES;
-	bool not_yet = other->state == DIRTY || other->state == PENDING;
-	bool overlapped, unordered;
-	struct pair pair = { .other = other, .address = line, .stack = stack };
-	uint32_t entry;
-
-	if (!both || other->racer == racer_number(self))
-		return false;
-	pair.bytes = bytes & other->bytes;
-	if (!pair.bytes)
-		return false;
-	overlapped = overlaps_now(self, other);
-	unordered = is_unordered(self, other);
-	if (!((overlapped && settings->detectors & RACES_PIFR) ||
-	      (unordered && settings->detectors & RACES_HB)) ||
-	    !is_window_open(self))
-		return false;
-	pair.loads = is_store(other);
-	pair.traits = (overlapped ? RACES_OVERLAPPED : 0) | (unordered ? RACES_UNORDERED : 0) |
-		      (self->clock[other->racer] < other->epoch ? RACES_UNSYNCHRONISED : 0) |
-		      (pair.loads && not_yet && other->happened && happens ? RACES_READ_IT : 0);
-	if (settings->helpers && pair.traits & RACES_READ_IT) {
-		defer(self, &pair);
-		return false;
-	}
-	entry = report_once(self, &pair);
-	if (!entry || !(pair.traits & RACES_READ_IT))
-		return false;
-	self->watch.finding = entry;
-	self->watch.line = line;
-	self->watch.of = other->racer;
-	self->watch.store = other->stack;
-	return true;
-}
-
 /* ---- stores ---- */
-
-static bool is_over(const struct region *r)
-{
-	return !is_open(r) && !(runtime_session->races.settings.detectors & RACES_HB);
-}
 
 /* The slot of this thread's region; a new one if there is none. */
 static struct region *slot_for(struct line *l, const struct racer *self, uint64_t bytes,
@@ -331,18 +84,18 @@ static struct region *slot_for(struct line *l, const struct racer *self, uint64_
 		if (r->racer == racer_number(self) &&
 		    (r->stack == stack || (r->bytes & ~bytes) == 0))
 			return r;
-		if (is_over(r)) {
+		if (conflict_is_over(r)) {
 			r->state = FREE;
 			l->used &= ~(1u << i);
 		}
 	}
 	free = __builtin_ctz(~(unsigned)l->used);
-	if (free < SLOTS) {
+	if (free < TABLE_SLOTS) {
 		l->used |= 1u << free;
 		return slot_of(l, free);
 	}
 	__atomic_fetch_add(&runtime_session->races.lost, 1, __ATOMIC_RELAXED);
-	return slot_of(l, l->next++ % SLOTS);
+	return slot_of(l, l->next++ % TABLE_SLOTS);
 }
 
 static void put_store(struct line *l, struct racer *self, uint64_t bytes, const struct access *a)
@@ -368,218 +121,6 @@ static void put_store(struct line *l, struct racer *self, uint64_t bytes, const 
 	__atomic_store_n(&l->stores, l->stores + 1, __ATOMIC_RELEASE);
 }
 
-/* A load of another thread, as a region; false if it is none of this line. */
-static bool read_load(const struct racer_set *set, unsigned i, uint64_t line, uint16_t racer,
-		      struct region *region)
-{
-	uint64_t key = __atomic_load_n(&set->key[i], __ATOMIC_ACQUIRE);
-
-	if ((key & -(uint64_t)LINE) != line)
-		return false;
-	*region = (struct region){
-		.bytes = set->load[i].bytes,
-		.epoch = set->load[i].epoch,
-		.stack = set->load[i].stack,
-		.racer = racer,
-		.flusher = racer,
-		.state = LOADED,
-		.happened = set->load[i].happened,
-		.window = set->load[i].window,
-	};
-	return __atomic_load_n(&set->key[i], __ATOMIC_ACQUIRE) == key; /* and still is */
-}
-
-static uint16_t reader_bit(unsigned racer)
-{
-	return (uint16_t)(1u << racer % 16);
-}
-
-/* Does the thread still read the line? Judges those that do. */
-static bool look_at_loads(struct racer *self, unsigned racer, uint64_t line, uint64_t bytes,
-			  const struct access *a)
-{
-	const struct racer_set *set = &racers[racer].set[line / LINE % RACES_SETS];
-	struct region other;
-	bool any = false;
-
-	for (unsigned i = 0; i < RACES_WAYS; i++) {
-		if (!read_load(set, i, line, racer, &other) || is_over(&other))
-			continue;
-		any = true;
-		judge(self, a->actions, line, &other, bytes, a->stack, a->happens);
-	}
-	return any;
-}
-
-/* Bits are cleared first, and set again for those who still read: nobody is forgotten. */
-static void look_for_loads(struct racer *self, struct line *l, uint64_t line, uint64_t bytes,
-			   const struct access *a)
-{
-	uint16_t own = reader_bit(racer_number(self)), readers, still = 0;
-
-	if (!(__atomic_load_n(&l->readers, __ATOMIC_RELAXED) & ~own) && racers_used <= 16)
-		return;
-	readers = __atomic_exchange_n(&l->readers, 0, __ATOMIC_SEQ_CST);
-	for (unsigned i = 0; i < racers_used; i++)
-		if (&racers[i] == self)
-			still |= readers & own;
-		else if (readers & reader_bit(i) && look_at_loads(self, i, line, bytes, a))
-			still |= reader_bit(i);
-	if (still)
-		__atomic_fetch_or(&l->readers, still, __ATOMIC_RELAXED);
-}
-
-/* ---- loads ---- */
-
-static uint64_t key_of(uint64_t line, uintptr_t behind)
-{
-	return line | ((behind ^ behind >> 6) & (LINE - 1));
-}
-
-/* One of the same, or one that is not needed any more. */
-static unsigned room_for_load(const struct racer *self, struct racer_set *set, uint64_t key,
-			      const struct access *a)
-{
-	unsigned free = RACES_WAYS;
-
-	for (unsigned i = 0; i < RACES_WAYS; i++) {
-		const struct racer_load *load = &set->load[i];
-
-		if (set->key[i] == key && load->behind == a->behind && load->stack == a->stack)
-			return i;
-		if (!set->key[i] || (free == RACES_WAYS && load->epoch != self->epoch))
-			free = i;
-	}
-	if (free < RACES_WAYS)
-		return free;
-	__atomic_fetch_add(&runtime_session->races.lost, 1, __ATOMIC_RELAXED);
-	return (a->stack ^ a->behind >> 2) % RACES_WAYS;
-}
-
-static void note_reader(const struct racer *self, uint64_t line)
-{
-	uint16_t bit = reader_bit(racer_number(self));
-	uint16_t *readers = &line_at(line)->readers;
-
-	if (!(__atomic_load_n(readers, __ATOMIC_RELAXED) & bit))
-		__atomic_fetch_or(readers, bit, __ATOMIC_RELAXED);
-}
-
-static struct racer_load *put_load(struct racer *self, uint64_t line, uint64_t bytes,
-				   const struct access *a)
-{
-	struct racer_set *set = &self->set[line / LINE % RACES_SETS];
-	uint64_t key = key_of(line, a->behind);
-	unsigned i = room_for_load(self, set, key, a);
-	struct racer_load *load = &set->load[i];
-	bool same = set->key[i] == key && load->behind == a->behind && load->stack == a->stack &&
-		    load->epoch == self->epoch;
-
-	__atomic_store_n(&set->key[i], 0, __ATOMIC_RELEASE); /* others look at it */
-	*load = (struct racer_load){
-		.bytes = bytes | (same ? load->bytes : 0),
-		.epoch = self->epoch,
-		.stack = a->stack,
-		.sp = (uint32_t)a->sp,
-		.behind = a->behind,
-		.above = a->above,
-		.caller = a->above ? ((const uintptr_t *)a->sp)[a->above] : 0,
-		.happened = a->happens,
-		.window = self->window,
-	};
-	__atomic_store_n(&set->key[i], key, __ATOMIC_RELEASE);
-	note_reader(self, line);
-	return load;
-}
-
-static void watch_value(struct racer *self, const struct access *a)
-{
-	self->watch.address = a->address;
-	self->watch.size = a->size;
-	self->watch.value = races_value((const void *)a->address, a->size);
-}
-
-/* The bytes of which no store by anybody else is open. */
-static uint64_t look_for_stores(struct racer *self, struct line *l, uint64_t line, uint64_t bytes,
-				const struct access *a)
-{
-	uint64_t clear = ~0ull;
-	bool locked;
-
-	if (!__atomic_load_n(&l->used, __ATOMIC_ACQUIRE))
-		return clear;
-	locked = spin_lock(&l->lock, thread_owner());
-	for (unsigned used = l->used; used; used &= used - 1) {
-		const struct region *other = slot_of(l, __builtin_ctz(used));
-
-		if (judge(self, a->actions, line, other, bytes, a->stack, a->happens))
-			watch_value(self, a);
-		if (other->racer != racer_number(self) && !is_over(other))
-			clear &= ~other->bytes;
-	}
-	if (locked)
-		spin_unlock(&l->lock);
-	return clear;
-}
-
-static bool is_same_load(const struct racer_load *load, uintptr_t behind, uintptr_t sp)
-{
-	return load->behind == behind && load->sp == (uint32_t)sp && load->above &&
-	       ((const uintptr_t *)sp)[load->above] == load->caller;
-}
-
-/* This load is synchronisation, unless it was so before and nothing has been stored since. */
-static void acquire_bytes(struct racer *self, struct racer_load *load, uint64_t address,
-			  uint64_t bytes)
-{
-	if (!(bytes & ~load->acquired))
-		return;
-	load->acquired |= bytes;
-	sync_acquire(self, (const void *)address);
-	self->again = (const void *)address; /* what it will see may have been stored after this */
-	self->again_version = load->version;
-}
-
-bool regions_load_again(struct racer *self, uint64_t address, uint32_t size, uintptr_t behind,
-			uintptr_t sp, bool acquires)
-{
-	uint64_t line = address & -(uint64_t)LINE, bytes = bytes_in(line, address, size);
-	struct racer_set *set = &self->set[line / LINE % RACES_SETS];
-	uint64_t key = key_of(line, behind);
-	struct racer_load *load;
-	uint32_t version;
-	unsigned i = 0;
-	bool open;
-
-	while (i < RACES_WAYS && (set->key[i] != key || !is_same_load(&set->load[i], behind, sp)))
-		i++;
-	/* While it is new, a thread takes its time: it might be done before others have started. */
-	if (i == RACES_WAYS || self->regions < WARM_UP || address - line + size > LINE ||
-	    regions_is_lock((const void *)address))
-		return false;
-	load = &set->load[i];
-	version = version_of(line);
-	open = load->epoch == self->epoch;
-	load->window = self->window;
-	if (!open || bytes & ~load->bytes) {
-		load->bytes = open ? load->bytes | bytes : bytes;
-		__atomic_store_n(&load->epoch, self->epoch, __ATOMIC_RELEASE);
-		note_reader(self, line);
-	}
-	if (load->version != version || bytes & ~load->clear) {
-		struct access access = { RACES_LOADS, address, size, 0,          true,
-					 load->stack, behind,  sp,   load->above };
-
-		load->acquired = load->version == version ? load->acquired : 0;
-		load->clear = look_for_stores(self, line_at(line), line, bytes, &access);
-		load->version = version;
-	}
-	if (acquires)
-		acquire_bytes(self, load, address, bytes);
-	self->regions++; /* it gets on */
-	return true;
-}
-
 uint32_t regions_version(const void *p)
 {
 	return version_of((uintptr_t)p & -(uint64_t)LINE);
@@ -593,7 +134,7 @@ void regions_forget(struct racer *self)
 	self->pendings = 0;
 	self->watch.finding = 0;
 	self->again = self->begun = NULL;
-	deferred.count = 0;
+	conflict_forget();
 }
 
 bool regions_is_sampled(struct racer *self)
@@ -610,28 +151,17 @@ static void note_pending(struct racer *self, uint64_t line);
 
 static void access_line(struct racer *self, uint64_t line, uint64_t bytes, const struct access *a)
 {
-	bool minimal = runtime_session->races.settings.minimal &&
-		       !(runtime_session->races.settings.detectors & RACES_HB);
 	struct line *l = line_at(line);
 
-	if (a->actions & RACES_LOADS) {
-		uint32_t version = version_of(line);
-		struct racer_load *load = minimal ? NULL : put_load(self, line, bytes, a);
-		uint64_t clear = look_for_stores(self, l, line, bytes, a);
-
-		if (load && a->actions == RACES_LOADS) {
-			load->version = version;
-			load->clear = clear;
-		}
-	}
+	if (a->actions & RACES_LOADS)
+		loads_open(self, a, line, bytes);
 	if (a->actions & RACES_STORES) {
 		bool locked = spin_lock(&l->lock, thread_owner());
 
 		put_store(l, self, bytes, a);
 		if (locked)
 			spin_unlock(&l->lock);
-		if (!minimal)
-			look_for_loads(self, l, line, bytes, a);
+		loads_judge(self, a, line, bytes);
 		if (a->flags & PERDURE_NONTEMPORAL)
 			note_pending(self, line);
 	}
@@ -641,10 +171,7 @@ void regions_access(struct racer *self, const struct access *a)
 {
 	uint64_t line = a->address & -(uint64_t)LINE, end = a->address + a->size;
 
-	/* A process may end at any time. */
-	if (++self->regions <= COUNTED || self->regions % COUNTED == 0)
-		__atomic_fetch_add(&runtime_session->races.regions,
-				   self->regions <= COUNTED ? 1 : COUNTED, __ATOMIC_RELAXED);
+	regions_count(self);
 	for (; line < end; line += LINE)
 		access_line(self, line, bytes_in(line, a->address, a->size), a);
 }
@@ -713,8 +240,7 @@ static void persist(struct racer *self, uint64_t line, uint8_t from, uint8_t to)
 void regions_flush(struct racer *self, uint64_t line, bool complete)
 {
 	line &= -(uint64_t)LINE;
-	if (deferred.count)
-		forget_deferred(line);
+	conflict_persisted(line);
 	persist(self, line, DIRTY, complete ? CLEAN : PENDING);
 }
 

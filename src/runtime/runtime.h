@@ -174,8 +174,6 @@ HIDDEN void stack_init(void);
 /* The stack of a hit in patched code, if it can be told without a look at unwind tables; or 0. */
 struct binary_registers;
 HIDDEN uint32_t stack_find(const struct binary_registers *hit);
-/* Where on it the address of the caller lies, in words above the hit; 0 if that is not known. */
-HIDDEN uint32_t stack_caller(const struct frame *frame, uint32_t number);
 /* The same, and keeps it for stack_capture. */
 HIDDEN bool stack_is_kept(const struct binary_registers *hit);
 /* How a function that a hook has called stands in stacks. */

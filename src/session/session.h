@@ -30,7 +30,7 @@
 #define SESSION_WINDOW_SIZE (1ull << PERDURE_WINDOW_SHIFT)
 
 enum {
-	SESSION_THREADS = 1 << 16,
+	SESSION_THREADS = 1 << 15,
 	SESSION_MODULES = 4096,
 	SESSION_IMAGES = 4096, /* the last ones are for recoveries */
 	SESSION_FILES = 256,
@@ -101,6 +101,7 @@ struct session_thread {
 	uint64_t loads, stores, flushes, fences;
 	struct stacks_cache stacks;
 	struct stacks_recent recent[STACKS_RECENT];
+	uint8_t recent_last[STACKS_RECENT / STACKS_WAYS]; /* in each set, the one that it was */
 } __attribute__((aligned(64)));
 
 /* A thread's transactions, where they outlive it: what was in flight is known to be unfinished. */

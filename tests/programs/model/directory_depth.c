@@ -23,7 +23,7 @@ static void construct(struct directory *directory)
 	WHEN_FIXED(PERSIST(directory);)
 }
 
-static uint64_t segments(const struct directory *directory)
+static uint64_t segments(const volatile struct directory *directory)
 {
 	volatile uint64_t depth = directory->depth; /* expect: cross-failure-race */
 

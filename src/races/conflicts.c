@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a thread does and a region of another one: are they a race? */
+#include "checkers/checkers.h"
+#include "races/table.h"
+
+static bool is_open(const struct region *other)
+{
+	uint16_t closes = is_store(other) ? other->flusher : other->racer;
+	uint32_t epoch = __atomic_load_n(&racers[closes].epoch, __ATOMIC_ACQUIRE);
+
+	if (other->window != (uint16_t)runtime_session->races.window)
+		return false;
+	if (other->state == DIRTY || other->state == PENDING)
+		return true;
+	if (runtime_session->races.settings.minimal)
+		return false;
+	return epoch == (is_store(other) ? other->persisted : other->epoch);
+}
+
+/* What this thread has persisted itself is over for it. */
+static bool overlaps_now(const struct racer *self, const struct region *other)
+{
+	return is_open(other) && (other->state != CLEAN || other->flusher != racer_number(self));
+}
+
+/* Does nothing say that it was over before what this thread does now? */
+static bool is_unordered(const struct racer *self, const struct region *other)
+{
+	if (other->window != (uint16_t)runtime_session->races.window)
+		return false;
+	if (other->state == DIRTY || other->state == PENDING)
+		return true;
+	if (is_store(other))
+		return other->flusher != racer_number(self) &&
+		       self->clock[other->flusher] < other->persisted;
+	return self->clock[other->racer] < other->epoch;
+}
+
+struct pair {
+	const struct region *other;
+	uint64_t address, bytes;
+	uint32_t stack, traits;
+	bool loads; /* this thread does */
+};
+
+/* While the window is open all that was done in it is known; later that may not be so. */
+static bool is_window_open(const struct racer *self)
+{
+	const struct session_races *races = &runtime_session->races;
+
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return !races->windows || (races->watching && races->window == self->window);
+}
+
+static uint32_t report(struct racer *self, const struct pair *pair)
+{
+	uint32_t load = pair->loads ? pair->stack : pair->other->stack;
+	uint32_t store = pair->loads ? pair->other->stack : pair->stack;
+	unsigned first = __builtin_ctzll(pair->bytes);
+	const struct racer *loader = pair->loads ? self : &racers[pair->other->racer];
+	uint32_t entry = checkers_report(
+		&(struct raw_finding){
+			.kind = KIND_THREAD_RACE,
+			.stack = load,
+			.other = store,
+			.thread = loader->thread,
+			.address = pair->address + first,
+			.size = 64 - __builtin_clzll(pair->bytes) - first,
+			.race = pair->traits,
+		},
+		thread_owner());
+
+	if (entry)
+		__atomic_fetch_or(&runtime_session->raw.entry[entry].race, pair->traits,
+				  __ATOMIC_RELAXED);
+	__atomic_fetch_add(&runtime_session->races.found, 1, __ATOMIC_RELAXED);
+	return entry;
+}
+
+/* The same, but pairs that this thread has just reported are not counted again. */
+static uint32_t report_once(struct racer *self, const struct pair *pair)
+{
+	uint64_t key = (uint64_t)pair->stack << 32 | pair->other->stack;
+	struct racer_pair *known = &self->known[(key * 0x9e3779b97f4a7c15ull >> 40) % RACES_KNOWN];
+	bool same = known->pair == key;
+
+	if (!same || pair->traits & ~known->traits) {
+		known->traits = pair->traits | (same ? known->traits : 0);
+		known->pair = key;
+		known->entry = report(self, pair);
+	}
+	return known->entry;
+}
+
+/* ---- --flush-on-read ---- */
+
+enum { DEFERRED = 8 };
+static __thread struct {
+	struct pair pair[DEFERRED];
+	struct region other[DEFERRED];
+	unsigned count;
+} deferred __attribute__((tls_model("initial-exec")));
+
+/* What the thread writes back itself before it relies on it is good. */
+static void defer(struct racer *self, const struct pair *pair)
+{
+	unsigned i = deferred.count;
+
+	if (i == DEFERRED)
+		regions_rely(self);
+	i = deferred.count++;
+	deferred.other[i] = *pair->other;
+	deferred.pair[i] = *pair;
+	deferred.pair[i].other = &deferred.other[i];
+}
+
+void conflict_persisted(uint64_t line)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < deferred.count; i++) {
+		if (deferred.pair[i].address == line)
+			continue;
+		deferred.other[kept] = deferred.other[i];
+		deferred.pair[kept] = deferred.pair[i];
+		deferred.pair[kept].other = &deferred.other[kept];
+		kept++;
+	}
+	deferred.count = kept;
+}
+
+void conflict_forget(void)
+{
+	deferred.count = 0;
+}
+
+void regions_rely(struct racer *self)
+{
+	for (unsigned i = 0; i < deferred.count; i++)
+		report_once(self, &deferred.pair[i]);
+	deferred.count = 0;
+}
+
+/* ---- judging ---- */
+
+bool conflict_is_over(const struct region *r)
+{
+	return !is_open(r) && !(runtime_session->races.settings.detectors & RACES_HB);
+}
+
+static void watch(struct racer *self, const struct access *a, uint64_t line,
+		  const struct region *other, uint32_t finding)
+{
+	self->watch.finding = finding;
+	self->watch.line = line;
+	self->watch.of = other->racer;
+	self->watch.store = other->stack;
+	self->watch.address = a->address;
+	self->watch.size = a->size;
+	self->watch.value = races_value((const void *)a->address, a->size);
+}
+
+bool conflict_judge(struct racer *self, const struct access *a, uint64_t line, uint64_t bytes,
+		    const struct region *other)
+{
+	const struct races_settings *settings = &runtime_session->races.settings;
+	bool both = is_store(other) ? a->actions & RACES_LOADS : a->actions & RACES_STORES;
+	bool not_yet = other->state == DIRTY || other->state == PENDING;
+	bool overlapped, unordered;
+	struct pair pair = { .other = other, .address = line, .stack = a->stack };
+	uint32_t entry;
+
+	if (!both || other->racer == racer_number(self))
+		return false;
+	pair.bytes = bytes & other->bytes;
+	if (!pair.bytes)
+		return false;
+	overlapped = overlaps_now(self, other);
+	unordered = is_unordered(self, other);
+	if (!((overlapped && settings->detectors & RACES_PIFR) ||
+	      (unordered && settings->detectors & RACES_HB)) ||
+	    !is_window_open(self))
+		return false;
+	pair.loads = is_store(other);
+	pair.traits = (overlapped ? RACES_OVERLAPPED : 0) | (unordered ? RACES_UNORDERED : 0) |
+		      (self->clock[other->racer] < other->epoch ? RACES_UNSYNCHRONISED : 0) |
+		      (pair.loads && not_yet && other->happened && a->happens ? RACES_READ_IT : 0);
+	if (settings->helpers && pair.traits & RACES_READ_IT) {
+		defer(self, &pair);
+		return false;
+	}
+	entry = report_once(self, &pair);
+	if (!entry || !(pair.traits & RACES_READ_IT))
+		return false;
+	watch(self, a, line, other, entry);
+	return true;
+}

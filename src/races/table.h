@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What is open on each line of PM, among those who look for races. */
+#ifndef RACES_TABLE_H
+#define RACES_TABLE_H
+
+#include "races/races.h"
+
+#define TABLE_BASE 0x300000000000ull
+#define TABLE_REST 0x310000000000ull
+enum { TABLE_SLOTS = 8, LINE = PERDURE_LINE_SIZE };
+
+enum state { FREE, LOADED, DIRTY, PENDING, CLEAN };
+
+struct region {
+	uint64_t bytes;
+	uint32_t epoch;     /* of its thread, when it was opened last */
+	uint32_t persisted; /* the same, when it became persistent */
+	uint32_t stack;
+	uint16_t racer, flusher; /* who persists it need not be who stored it */
+	uint8_t state;
+	bool happened;   /* or it was only certain to */
+	bool streamed;   /* by a non-temporal store */
+	bool by_owner;   /* PENDING: who stored it has written it back … */
+	uint16_t helper; /* … or somebody else has: number + 1 */
+	uint16_t window; /* in which it was opened */
+};
+
+/* Stores; those who have loaded from it are only named. */
+struct line {
+	uint32_t lock;
+	uint8_t used;          /* slots that are not FREE, one bit each */
+	uint8_t next;          /* slot to be given up */
+	uint16_t words, locks; /* of four bytes each: see regions_note_word */
+	uint16_t readers;      /* a bit for each thread that has loaded, by number modulo 16 */
+	uint64_t stores;       /* so far */
+	struct region first;
+} __attribute__((aligned(64)));
+
+/* The other slots, apart: hardly any line needs them. */
+struct rest {
+	struct region slot[TABLE_SLOTS - 1];
+};
+
+static inline struct line *line_at(uint64_t address)
+{
+	return (struct line *)TABLE_BASE + (address - SESSION_WINDOW) / LINE;
+}
+
+static inline struct region *slot_of(struct line *l, unsigned i)
+{
+	return i ? &((struct rest *)TABLE_REST)[l - (struct line *)TABLE_BASE].slot[i - 1]
+		 : &l->first;
+}
+
+static inline uint64_t bytes_in(uint64_t line, uint64_t address, uint64_t size)
+{
+	uint64_t from = address > line ? address - line : 0;
+	uint64_t to = address + size - line < LINE ? address + size - line : LINE;
+
+	return (to == LINE ? 0 : 1ull << to) - (1ull << from);
+}
+
+static inline uint32_t version_of(uint64_t line)
+{
+	return (uint32_t)__atomic_load_n(&line_at(line)->stores, __ATOMIC_ACQUIRE);
+}
+
+static inline bool is_store(const struct region *r)
+{
+	return r->state >= DIRTY;
+}
+
+/* --minimal-regions, which is nothing for the other detector. */
+static inline bool races_are_minimal(void)
+{
+	const struct races_settings *settings = &runtime_session->races.settings;
+
+	return settings->minimal && !(settings->detectors & RACES_HB);
+}
+
+/* ---- conflicts.c ---- */
+
+/* Nothing can conflict with it any more. */
+HIDDEN bool conflict_is_over(const struct region *region);
+/*
+ * What this thread does now to some bytes of a line, and a region of another one. True if it has
+ * read what is not persistent: then it is watched.
+ */
+HIDDEN bool conflict_judge(struct racer *self, const struct access *access, uint64_t line,
+			   uint64_t bytes, const struct region *other);
+/* --flush-on-read: the thread has written the line back; or nothing of what it has read counts. */
+HIDDEN void conflict_persisted(uint64_t line);
+HIDDEN void conflict_forget(void);
+
+/* ---- loads.c ---- */
+
+/* This thread loads some bytes of a line: the region is opened, or made longer, and judged. */
+HIDDEN void loads_open(struct racer *self, const struct access *access, uint64_t line,
+		       uint64_t bytes);
+/* This thread has stored: those of others are judged, and they will look at the line again. */
+HIDDEN void loads_judge(struct racer *self, const struct access *access, uint64_t line,
+			uint64_t bytes);
+/* Those who load from it look at the line again. */
+HIDDEN void loads_disturb(uint64_t line);
+
+#endif
