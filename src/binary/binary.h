@@ -87,16 +87,15 @@ struct binary_site {
 	int32_t immediate;
 	bool locked;         /* a fence, wherever the operand is */
 	bool if_equal;       /* stores only if the zero flag says so afterwards */
-	uint16_t caller;     /* where hits find their caller's address, in words; 0: not known */
 	uint32_t descriptor; /* of event.h: flags, or the kind of a flush or fence */
 	uint32_t known;      /* enum races_learned */
-	uintptr_t access;    /* BINARY_START: behind the instruction that it is about */
 	struct binary_operand operand[BINARY_OPERANDS];
 	struct binary_lanes lanes;
 	uint16_t dead;   /* registers that nobody reads from here on before they are overwritten */
 	bool flags_dead; /* the same of the flags */
 	struct binary_variable variable;
-	uint32_t next; /* BINARY_START: the next one that starts there, or BINARY_NO_SITE */
+	uintptr_t access; /* BINARY_START: behind the instruction that it is about */
+	uint32_t next;    /* … the next one that starts there, or BINARY_NO_SITE */
 };
 
 enum { BINARY_HIGH = 32, BINARY_IMMEDIATE = 64 };

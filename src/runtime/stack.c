@@ -494,13 +494,14 @@ static __thread struct {
 
 /* ---- those of a moment ago ---- */
 
-/* Where it is looked for. Who calls the function tells most of them apart. */
-static unsigned recent_set(const struct binary_registers *hit, const struct binary_site *site)
-{
-	uintptr_t caller = site->caller ? ((const uintptr_t *)hit)[site->caller] : 0;
-	uint64_t key = hit->frame.return_address ^ (uintptr_t)hit << 7 ^ caller << 16;
+/* The first of some places for it. */
+enum { RECENT_WAYS = 4 };
 
-	return (key * 0x9e3779b97f4a7c15ull >> 40) % (STACKS_RECENT / STACKS_WAYS);
+static struct stacks_recent *recent_slot(uintptr_t pc, uintptr_t sp)
+{
+	uint64_t at = ((pc ^ sp << 7) * 0x9e3779b97f4a7c15ull >> 40) % STACKS_RECENT;
+
+	return &runtime_thread.shared->recent[at & -(uint64_t)RECENT_WAYS];
 }
 
 static bool are_calls_recent(const struct stacks_recent *r)
@@ -523,9 +524,12 @@ static bool is_recent(const struct stacks_recent *r, uintptr_t pc, uintptr_t sp,
 	if (r->pc != pc || r->sp != sp || (r->by_rbp && r->rbp != rbp) ||
 	    r->image != modules_image())
 		return false;
-	for (unsigned i = 0; i < r->words; i++)
-		if (((const uintptr_t *)sp)[r->above[i]] != r->word[i])
+	for (unsigned i = 0; i < r->words; i++) {
+		uint64_t above = r->word[i] >> STACKS_ABOVE_SHIFT;
+
+		if (((const uintptr_t *)sp)[above] != (r->word[i] ^ above << STACKS_ABOVE_SHIFT))
 			return false;
+	}
 	return are_calls_recent(r);
 }
 
@@ -538,10 +542,9 @@ static void note_recent(struct stacks_recent *r, const struct walk *walk, uintpt
 	for (unsigned i = 0; i < walk->words; i++) {
 		uintptr_t above = ((uintptr_t)walk->word[i] - sp) / sizeof(sp);
 
-		if (above > UINT16_MAX)
+		if (above > UINT16_MAX || *walk->word[i] >> STACKS_ABOVE_SHIFT)
 			return;
-		r->above[i] = (uint16_t)above;
-		r->word[i] = *walk->word[i];
+		r->word[i] = *walk->word[i] | above << STACKS_ABOVE_SHIFT;
 	}
 	for (unsigned i = 0; i < walk->calls; i++) {
 		r->call[i].number = walk->call[i] - runtime_thread.call;
@@ -561,32 +564,20 @@ static void note_recent(struct stacks_recent *r, const struct walk *walk, uintpt
 uint32_t stack_find(const struct binary_registers *hit)
 {
 	uintptr_t pc = hit->frame.return_address, sp = (uintptr_t)hit;
-	struct binary_site *site = &binary_sites[hit->site & ~(uint64_t)BINARY_AFTER];
-	unsigned set = recent_set(hit, site);
-	struct stacks_recent *recent = &runtime_thread.shared->recent[set * STACKS_WAYS];
-	uint8_t *last = &runtime_thread.shared->recent_last[set];
+	struct stacks_recent *recent = recent_slot(pc, sp);
 	struct walk walk;
 	uint32_t number;
 
-	for (unsigned i = 0; i < STACKS_WAYS; i++) {
-		unsigned way = (*last + i) % STACKS_WAYS;
-
-		if (is_recent(&recent[way], pc, sp, hit->rbp)) {
-			*last = (uint8_t)way;
-			return recent[way].number;
-		}
-	}
+	for (unsigned i = 0; i < RECENT_WAYS; i++)
+		if (is_recent(&recent[i], pc, sp, hit->rbp))
+			return recent[i].number;
 	if (!walk_known(&walk, pc, (uintptr_t)(hit + 1) + BINARY_RED_ZONE, hit->rbp))
 		return 0;
 	walk_finish(&walk);
 	number = stacks_find(&runtime_session->stacks, &runtime_thread.shared->stacks,
 			     modules_image(), walk.pc, walk.depth);
-	if (!number)
-		return 0;
-	*last = (*last + STACKS_WAYS - 1) % STACKS_WAYS;
-	note_recent(&recent[*last], &walk, pc, sp, hit->rbp, number);
-	if (walk.words && !site->caller)
-		site->caller = (uint16_t)(walk.word[0] - (const uintptr_t *)hit);
+	if (number)
+		note_recent(&recent[number % RECENT_WAYS], &walk, pc, sp, hit->rbp, number);
 	return number;
 }
 

@@ -101,7 +101,6 @@ struct session_thread {
 	uint64_t loads, stores, flushes, fences;
 	struct stacks_cache stacks;
 	struct stacks_recent recent[STACKS_RECENT];
-	uint8_t recent_last[STACKS_RECENT / STACKS_WAYS]; /* in each set, the one that it was */
 } __attribute__((aligned(64)));
 
 /* A thread's transactions, where they outlive it: what was in flight is known to be unfinished. */

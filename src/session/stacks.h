@@ -16,8 +16,7 @@ enum {
 	STACKS_OUTER = 8,  /* … and the outermost few */
 	STACKS_DEPTH = STACKS_INNER + STACKS_OUTER,
 	STACKS_CACHED = 256,
-	STACKS_RECENT = 512, /* in sets of */
-	STACKS_WAYS = 8,
+	STACKS_RECENT = 512,
 	STACKS_WORDS_SEEN = 31,
 	STACKS_CALLS_SEEN = 6,
 };
@@ -40,12 +39,14 @@ struct stacks_recent {
 	uint32_t image, number;
 	bool by_rbp; /* is rbp one of them? */
 	uint8_t words, calls;
-	uint16_t above[STACKS_WORDS_SEEN]; /* how many words above sp … */
-	uint64_t word[STACKS_WORDS_SEEN];  /* … each of them lies */
+	/* Each with how many words above sp it lies, in the upper bits that addresses do not use.
+	 */
+	uint64_t word[STACKS_WORDS_SEEN];
 	struct {
 		uint64_t number, frame, function;
 	} call[STACKS_CALLS_SEEN]; /* of library functions, as the thread has noted them */
 };
+#define STACKS_ABOVE_SHIFT 48
 
 /* In stacks.word: hash, image and depth, then the frames. A number is the index of the hash. */
 struct stacks {
