@@ -86,6 +86,7 @@ static void add_counters(struct result *result, const struct session *session)
 	result->sites = session->sites;
 	result->patched = session->sites_patched;
 	result->redirected = session->redirected;
+	result->unwound = session->unwound;
 	for (uint32_t i = 0; i < SESSION_THREADS && session->thread[i].lines.id; i++) {
 		result->loads += session->thread[i].loads;
 		result->stores += session->thread[i].stores;

@@ -118,6 +118,7 @@ struct result {
 	uint64_t loads, stores, flushes, fences;
 	unsigned threads;
 	uint32_t sites, patched, redirected; /* of code that was not built with perdure-cc */
+	uint64_t unwound;                    /* stacks there that took unwind tables */
 	uint64_t session_bytes;              /* memory that the analysis itself took */
 	double seconds;
 	char **missed; /* "file:line" of what recoveries miss, null at the end; null: not known */

@@ -264,6 +264,7 @@ static json_t *stats_json(const struct result *r)
 		{ "threads", r->threads },
 		{ "session_bytes", r->session_bytes },
 		{ "patched_instructions", r->patched },
+		{ "unwound_stacks", r->unwound },
 	};
 	json_t *stats = json_object();
 

@@ -416,7 +416,7 @@ int write_stats(FILE *out, const struct result *result)
 	if (result->sites)
 		fprintf(out,
 			"perdure: %u of %u instructions that may touch PM are patched, %u jumps were "
-			"redirected\n",
-			result->patched, result->sites, result->redirected);
+			"redirected, %lu stacks unwound\n",
+			result->patched, result->sites, result->redirected, result->unwound);
 	return fflush(out) == EOF ? -1 : 0;
 }

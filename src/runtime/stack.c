@@ -4,16 +4,13 @@
  * Where the chain breaks in code without frame pointers (a callback from a prebuilt library), the
  * unwinder takes over; that is slower by a factor of a hundred, but rare.
  */
-#include "runtime/runtime.h"
-
 #include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include <unwind.h>
 
 #include "binary/binary.h"
 #include "races/races.h"
-#include "runtime/library.h"
+#include "runtime/walk.h"
 
 enum { WALK_MAX = 4096 };
 
@@ -49,8 +46,7 @@ static bool is_base(uintptr_t pc)
 	return pc - (uintptr_t)stack_call_main < 128 || pc - (uintptr_t)stack_call_thread < 128;
 }
 
-/* Where signal handlers return to: behind it the frame chain misses the interrupted function. */
-static uintptr_t signal_return;
+uintptr_t walk_signal_return;
 
 static void do_nothing(int number)
 {
@@ -70,25 +66,11 @@ void stack_init(void)
 	if (sigaction(SIGURG, &ours, &before) < 0)
 		return;
 	syscall(SYS_rt_sigaction, SIGURG, NULL, &kernel, sizeof(kernel.mask));
-	signal_return = kernel.restorer;
+	walk_signal_return = kernel.restorer;
 	sigaction(SIGURG, &before, NULL);
 }
 
-/* Recursion can make stacks deep: the inner frames are kept, and the last few seen, as a ring. */
-struct walk {
-	uintptr_t pc[STACKS_DEPTH];
-	uint32_t depth;
-	bool complete; /* reached main or a thread's start function */
-	bool handler;  /* went through a signal handler */
-	uint32_t
-		words; /* that say it is this stack; more than there is room for: not all of them */
-	const uintptr_t *word[STACKS_WORDS_SEEN];
-	bool by_rbp;    /* and so does rbp as it was at the start */
-	uint32_t calls; /* and calls that hooks have noted */
-	const struct thread_call *call[STACKS_CALLS_SEEN];
-};
-
-static bool walk_add(struct walk *walk, uintptr_t pc)
+bool walk_add(struct walk *walk, uintptr_t pc)
 {
 	uint32_t at = walk->depth;
 
@@ -96,7 +78,7 @@ static bool walk_add(struct walk *walk, uintptr_t pc)
 		walk->complete = true;
 		return false;
 	}
-	walk->handler |= pc == signal_return;
+	walk->handler |= pc == walk_signal_return;
 	if (at >= STACKS_INNER)
 		at = STACKS_INNER + (at - STACKS_INNER) % STACKS_OUTER;
 	walk->pc[at] = pc;
@@ -150,7 +132,7 @@ static void walk_frames(struct walk *walk, const struct frame *frame)
 {
 	const struct thread *thread = &runtime_thread;
 	const struct frame *const base = thread->base;
-	const uintptr_t low = thread->stack_low, handler = signal_return;
+	const uintptr_t low = thread->stack_low, handler = walk_signal_return;
 	const uintptr_t room = thread->stack_high - sizeof(*frame) - low;
 	bool skips = false;
 	uint32_t depth = 0;
@@ -189,161 +171,6 @@ static void walk_frames(struct walk *walk, const struct frame *frame)
 	}
 }
 
-/* A signal may have stopped an exception that is just leaving its frames: nobody knows the next. */
-static bool is_doubtful(uintptr_t before, uintptr_t pc)
-{
-	return before == signal_return && modules_may_unwind(pc);
-}
-
-static bool is_library_call(uintptr_t pc)
-{
-	return pc - (uintptr_t)library_call_entry <
-	       (uintptr_t)library_call_end - (uintptr_t)library_call_entry;
-}
-
-/* Where a hook has called a function, which may have left its frame to another one. */
-static uintptr_t called_function(struct _Unwind_Context *context, uintptr_t pc)
-{
-	enum { RBX = 3 };
-	const struct library_call *call = (const void *)_Unwind_GetGR(context, RBX);
-	const void *real = call->hook->real;
-
-	return binary_is_patched((uintptr_t)real) ? stack_entry(real) : pc;
-}
-
-/* ---- code without frame pointers ---- */
-
-/*
- * Patched code needs unwind tables, but these say the same each time: how large a frame is at this
- * instruction, counted from the stack pointer. What the unwinder has found out is kept here, one
- * word an instruction: its address, the size in words, and what kind of frame it is.
- */
-enum frame_kind {
-	FRAME_FIXED = 1,   /* of this size; rbp is anything from there on … */
-	FRAME_KEEPS = 2,   /* … or the same as before */
-	FRAME_POINTER = 3, /* rbp points to the caller's */
-	FRAME_LAST = 4,
-	FRAME_ODD = 5, /* each time another */
-};
-enum { FRAMES = 1 << 15, SIZE_BITS = 13, KIND_BITS = 3, LARGEST = (1 << SIZE_BITS) - 1 };
-static uint64_t frames[FRAMES];
-/* FRAME_FIXED: so many words below its end is the caller's rbp; 0: that is not known. */
-static uint8_t keeps_rbp[FRAMES];
-
-static bool is_of(uint64_t word, uintptr_t pc)
-{
-	return word >> (SIZE_BITS + KIND_BITS) == (pc & (~0ull >> (SIZE_BITS + KIND_BITS)));
-}
-
-/* Its own, or one that is free, or somebody else's. */
-static uint64_t *frame_slot(uintptr_t pc)
-{
-	enum { WAYS = 4 };
-	uint64_t *first = &frames[(pc * 0x9e3779b97f4a7c15ull >> 49) & -(uint64_t)WAYS];
-
-	for (unsigned i = 0; i < WAYS; i++) {
-		uint64_t word = __atomic_load_n(&first[i], __ATOMIC_RELAXED);
-
-		if (!word || is_of(word, pc))
-			return &first[i];
-	}
-	return &first[pc % WAYS];
-}
-
-/* Where functions push it: the first word from the end that has it. */
-static uint8_t find_rbp(uintptr_t next_sp, uint64_t words, uintptr_t next_rbp)
-{
-	enum { RETURN_ADDRESS = 1, PUSHED_MOST = 8 };
-
-	for (unsigned i = RETURN_ADDRESS + 1; i <= PUSHED_MOST && i <= words; i++)
-		if (((const uintptr_t *)next_sp)[-(int)i] == next_rbp)
-			return (uint8_t)i;
-	return 0;
-}
-
-static uint64_t frame_word(uintptr_t pc, uint64_t words, enum frame_kind kind)
-{
-	return (uint64_t)pc << (SIZE_BITS + KIND_BITS) | words << KIND_BITS | kind;
-}
-
-/* What is known of the frame at this address; 0: nothing. */
-static uint64_t frame_known(uintptr_t pc)
-{
-	uint64_t word = __atomic_load_n(frame_slot(pc), __ATOMIC_RELAXED);
-
-	return is_of(word, pc) ? word : 0;
-}
-
-static void frame_note(uintptr_t pc, uintptr_t sp, uintptr_t next_sp, uintptr_t rbp,
-		       uintptr_t next_rbp)
-{
-	uint64_t words = (next_sp - sp) / sizeof(uint64_t), known = frame_known(pc), word;
-	enum frame_kind kind = rbp == next_rbp ? FRAME_KEEPS : FRAME_FIXED;
-
-	if (rbp >= sp && rbp + 2 * sizeof(rbp) == next_sp)
-		kind = FRAME_POINTER;
-	if (next_sp <= sp || words > LARGEST || pc == signal_return)
-		kind = FRAME_ODD;
-	if (kind == FRAME_POINTER || kind == FRAME_ODD)
-		words = 0;
-	word = frame_word(pc, words, kind);
-	if (kind == FRAME_FIXED) {
-		uint8_t *at = &keeps_rbp[frame_slot(pc) - frames];
-		uint8_t found = find_rbp(next_sp, words, next_rbp);
-
-		*at = known != word || *at == found ? found : 0;
-	}
-	if (known && known != word && (known | 1) != (word | 1)) /* but for fixed and keeps */
-		word = frame_word(pc, 0, FRAME_ODD);
-	else if (known && known != word)
-		word = frame_word(pc, words, FRAME_FIXED);
-	__atomic_store_n(frame_slot(pc), word, __ATOMIC_RELAXED);
-}
-
-struct unwinding {
-	struct walk *walk;
-	uintptr_t first, pc, sp, rbp;
-	bool started;
-};
-
-static _Unwind_Reason_Code unwind_frame(struct _Unwind_Context *context, void *argument)
-{
-	enum { RBP = 6 };
-	struct unwinding *state = argument;
-	uintptr_t pc = _Unwind_GetIP(context), sp = _Unwind_GetCFA(context);
-	uintptr_t rbp = _Unwind_GetGR(context, RBP);
-
-	if (!state->started && pc != state->first)
-		return _URC_NO_REASON;
-	if (state->started && is_doubtful(state->pc, pc))
-		return _URC_END_OF_STACK;
-	if (state->started)
-		frame_note(state->pc, state->sp, sp, state->rbp, rbp);
-	state->started = true;
-	state->pc = pc;
-	state->sp = sp;
-	state->rbp = rbp;
-	if (is_library_call(pc))
-		pc = called_function(context, pc);
-	return pc && walk_add(state->walk, pc) ? _URC_NO_REASON : _URC_END_OF_STACK;
-}
-
-static void walk_by_tables(struct walk *walk, uintptr_t first)
-{
-	struct unwinding state = { .walk = walk, .first = first };
-
-	walk->depth = 0;
-	walk->complete = walk->handler = false;
-	_Unwind_Backtrace(unwind_frame, &state);
-	if (!walk->depth) { /* no tables */
-		walk->pc[0] = first;
-		walk->depth = 1;
-	} else if (!walk->complete && state.pc != signal_return) {
-		__atomic_store_n(frame_slot(state.pc), frame_word(state.pc, 0, FRAME_LAST),
-				 __ATOMIC_RELAXED);
-	}
-}
-
 /* The same stack by unwind tables; keeps the frame walk where the unwinder gets less far. */
 static void walk_unwind(struct walk *walk)
 {
@@ -369,109 +196,6 @@ static uint32_t keep(struct walk *walk)
 				break;
 			}
 	return number;
-}
-
-/* The hook of a library function notes where its own frame is. */
-static const struct thread_call *call_above(uintptr_t sp)
-{
-	const struct thread *thread = &runtime_thread;
-	const struct thread_call *found = NULL;
-
-	for (unsigned i = 0; i < thread->calls; i++)
-		if ((uintptr_t)thread->call[i].frame >= sp &&
-		    (!found || thread->call[i].frame < found->frame))
-			found = &thread->call[i];
-	return found;
-}
-
-static uintptr_t word_at(uintptr_t at)
-{
-	return *(const uintptr_t *)at;
-}
-
-static void note_word(struct walk *walk, uintptr_t at)
-{
-	if (walk->words < STACKS_WORDS_SEEN)
-		walk->word[walk->words] = (const uintptr_t *)at;
-	walk->words++;
-}
-
-/* False if something is not known. */
-static bool walk_known(struct walk *walk, uintptr_t pc, uintptr_t sp, uintptr_t rbp)
-{
-	const uintptr_t low = runtime_thread.stack_low, high = runtime_thread.stack_high;
-	bool has_rbp = true;
-	uintptr_t rbp_from = 0; /* where it was kept; 0: it is what it was at the start */
-
-	walk->depth = walk->words = walk->calls = 0;
-	walk->complete = walk->handler = walk->by_rbp = false;
-	for (;;) {
-		const struct thread_call *call = NULL;
-		uint64_t word;
-		uint8_t kept;
-
-		if (sp < low || sp + 2 * sizeof(sp) > high)
-			return false;
-		if (is_library_call(pc)) {
-			call = call_above(sp);
-			if (call && rbp_from)
-				note_word(walk, rbp_from);
-			walk->by_rbp |= call && !rbp_from;
-			/* Those that nobody has noted have a frame like others. */
-			if (call && (!has_rbp || (uintptr_t)call->frame != rbp))
-				call = NULL;
-			if (call && call->function)
-				pc = call->function;
-		}
-		if (!walk_add(walk, pc))
-			return true;
-		if (call) {
-			note_word(walk, (uintptr_t)&call->frame->caller);
-			note_word(walk, (uintptr_t)&call->frame->return_address);
-			if (walk->calls < STACKS_CALLS_SEEN)
-				walk->call[walk->calls] = call;
-			walk->calls++;
-			rbp_from = (uintptr_t)&call->frame->caller;
-			sp = (uintptr_t)(call->frame + 1);
-			rbp = (uintptr_t)call->frame->caller;
-			has_rbp = true;
-			pc = call->frame->return_address;
-			continue;
-		}
-		word = frame_known(pc);
-		switch (word & ((1 << KIND_BITS) - 1)) {
-		case FRAME_FIXED:
-			sp += (word >> KIND_BITS & LARGEST) * sizeof(uint64_t);
-			kept = keeps_rbp[frame_slot(pc) - frames];
-			has_rbp = kept && sp <= high;
-			rbp_from = sp - kept * sizeof(sp);
-			if (has_rbp)
-				rbp = word_at(rbp_from);
-			break;
-		case FRAME_KEEPS:
-			sp += (word >> KIND_BITS & LARGEST) * sizeof(uint64_t);
-			break;
-		case FRAME_POINTER:
-			if (!has_rbp || rbp < sp || rbp + 2 * sizeof(rbp) > high ||
-			    rbp % sizeof(rbp))
-				return false;
-			if (rbp_from)
-				note_word(walk, rbp_from);
-			walk->by_rbp |= !rbp_from;
-			rbp_from = rbp;
-			sp = rbp + 2 * sizeof(rbp);
-			rbp = word_at(rbp);
-			break;
-		case FRAME_LAST:
-			return true;
-		default:
-			return false;
-		}
-		if (sp > high || sp % sizeof(sp))
-			return false;
-		pc = word_at(sp - sizeof(sp));
-		note_word(walk, sp - sizeof(sp));
-	}
 }
 
 /* A hit knows all registers; a function that stands in for libc's has a frame. */

@@ -144,6 +144,7 @@ struct session {
 	uint32_t binary;               /* some of it was patched when it was loaded */
 	uint32_t sites, sites_patched; /* instructions there that may touch PM */
 	uint32_t redirected;           /* jumps to such instructions that nobody knew of */
+	uint64_t unwound;              /* stacks that took unwind tables, which is slow */
 	uint64_t loads, stores, flushes, fences; /* of threads that have ended */
 	uint32_t skipped; /* events of signal handlers that interrupted a hook */
 	uint32_t limits, limits_lost;

@@ -148,6 +148,64 @@ class Binary(TestCase):
         ways = {tuple(frame["function"] for frame in f["sites"][0]["stack"]) for f in self.load()["findings"]}
         self.assertEqual(ways, {("leaf", "middle", "main"), ("leaf", "middle", "other", "main")})
 
+    def test_frames_of_many_kinds(self):
+        # Known once, frames are known for good: unwind tables are slow. The last store has the stack pointer to itself.
+        self.write("frames.c", r"""
+            #include <alloca.h>
+            #include <string.h>
+            #include "pm.h"
+            #define NOINLINE __attribute__((noinline, noclone, noipa)) static
+            enum { ROUNDS = 2000 };
+            static long *pm;
+            NOINLINE void leaf(long i)
+            {
+                pm[i % 512] = i;
+                if (i != ROUNDS)
+                    PERSIST(&pm[i % 512]);
+            }
+            NOINLINE long saves_rbp(long i) /* and uses it for something else, but not at once */
+            {
+                if (i > 1)
+                    CHANGE_RBP;
+                leaf(i);
+                return i;
+            }
+            NOINLINE long aligned(long i)
+            {
+                _Alignas(64) char buffer[128];
+                char *more = alloca(16 * (i % 3) + 16);
+                long sum;
+                memset(buffer, (int)i, sizeof(buffer));
+                __asm__ volatile("" : : "r"(buffer), "r"(more) : "memory");
+                sum = saves_rbp(i);
+                return sum + buffer[i % 64];
+            }
+            NOINLINE long varies(long i)
+            {
+                char *room = alloca(i == ROUNDS ? 400 : 16 * (i % 5) + 16);
+                __asm__ volatile("" : : "r"(room) : "memory");
+                return aligned(i) + room[0] * 0;
+            }
+            int main(int argc, char **argv)
+            {
+                long sum = 0;
+                pm = pm_map(argv);
+                for (long i = 1; i <= ROUNDS; i++)
+                    sum += varies(i);
+                return sum == argc;
+            }""")
+        change = '-DCHANGE_RBP=__asm__ volatile("mov $1, %%ebp" ::: "rbp")'
+        for flags in (("-O2", "-fomit-frame-pointer", change), ("-O0", "-DCHANGE_RBP="),
+                      ("-O2", "-fno-omit-frame-pointer", "-DCHANGE_RBP=")):
+            with self.subTest(flags=flags):
+                self.build("gcc", "frames.c", "frames", *flags)
+                (self.directory / "pool").unlink(missing_ok=True)
+                self.run_tool("run", "--pm", "pool", "--json", "result.json", "./frames", "pool", status=1)
+                result = self.load()
+                self.assertEqual([[frame["function"] for frame in f["sites"][0]["stack"]] for f in result["findings"]],
+                                 [["leaf", "saves_rbp", "aligned", "varies", "main"]])
+                self.assertLess(result["stats"]["unwound_stacks"], 200)
+
     def test_recovery_that_dies(self):
         self.write("list.c", r"""
             #include "pm.h"
