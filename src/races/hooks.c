@@ -213,7 +213,9 @@ void races_access(unsigned actions, const void *p, uint64_t size, uint32_t flags
 		return;
 	}
 	if (actions & RACES_STORES)
-		self->spins = 0;
+		self->spins = self->idle = 0;
+	else
+		racer_idles(self);
 	if (runtime_session->races.discovers) {
 		learn_access(self, actions, p, size, pc);
 		if (actions & RACES_STORES && sync_is_locked_word(p)) {
@@ -314,7 +316,7 @@ void races_lock_end(const void *p, uint64_t size, bool stored, uintptr_t pc, uin
 	}
 	self->begun = NULL;
 	if (stored)
-		self->spins = 0;
+		self->spins = self->idle = 0;
 	sync_lock_end(self, p, races_value(p, size), stored);
 	if (runtime_session->races.discovers) {
 		learn_is(pc, RACES_EXECUTED | (in_window(p) ? RACES_PM : 0) |
@@ -352,7 +354,7 @@ void races_fence(uintptr_t pc)
 	if (!self)
 		return;
 	if (++self->spins > SPINS) /* it waits for somebody */
-		syscall(SYS_sched_yield);
+		racer_yield();
 	if (!runtime_session->races.discovers) {
 		if (self->pendings)
 			give_way(self, pc, OFTEN);

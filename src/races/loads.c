@@ -152,10 +152,14 @@ static inline bool is_clear(const struct racer_line *l, uint64_t bytes)
 static inline void note_load(struct racer *self, const struct access *a, struct racer_load *load,
 			     struct racer_line *l, uint64_t bytes)
 {
-	if (load->epoch == self->epoch) {
+	if (load->epoch == self->epoch && !(bytes & ~load->bytes)) {
+		racer_idles(self);
+	} else if (load->epoch == self->epoch) {
 		load->bytes |= bytes;
+		self->idle = 0;
 	} else {
 		load->bytes = bytes;
+		self->idle = 0;
 		__atomic_store_n(&load->epoch, self->epoch, __ATOMIC_RELEASE);
 		l->epoch = self->epoch;
 	}

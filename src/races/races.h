@@ -129,6 +129,7 @@ struct racer {
 	uint32_t skipped;             /* regions since the last one that was followed */
 	uint32_t random;
 	uint32_t spins;    /* fences since it has stored anything */
+	uint32_t idle;     /* loads since it has done anything new */
 	uint32_t window;   /* the last one in which it was seen */
 	const void *begun; /* a locked instruction on this */
 	uint64_t before;   /* of the word that a locked instruction is about to change */
@@ -157,8 +158,19 @@ HIDDEN struct racer *racer_self(void);
 HIDDEN struct racer *racer_known(void);
 HIDDEN uint16_t racer_number(const struct racer *racer);
 HIDDEN void racer_end(void);
+HIDDEN void racer_yield(void);
 /* Does it lie in the stack, or among the thread-local variables, of another thread? */
 HIDDEN bool racer_is_others(const struct racer *self, const void *p);
+/* The thread loads what it has loaded before: if it waits for something, others may go on. */
+static inline void racer_idles(struct racer *self)
+{
+	enum { LONG = 256, MORE = 128 };
+
+	if (__builtin_expect(++self->idle >= LONG, 0)) {
+		self->idle -= MORE;
+		racer_yield();
+	}
+}
 /* Changes when other threads get on. */
 HIDDEN uint64_t sync_progress(const struct racer *self);
 HIDDEN void sync_acquire(struct racer *self, const void *object);

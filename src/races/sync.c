@@ -5,6 +5,9 @@
  * knowledge on: locks, threads, words that are accessed atomically. Several may share one entry
  * of the table: then more is ordered than in truth, and less is reported.
  */
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include "binary/binary.h"
 #include "model/spin.h"
 #include "races/races.h"
@@ -102,6 +105,11 @@ void racer_end(void)
 	__atomic_fetch_add(&gone->epoch, 1, __ATOMIC_SEQ_CST);
 	self = NULL;
 	__atomic_store_n(&used[gone - racers], 0, __ATOMIC_RELEASE);
+}
+
+void racer_yield(void)
+{
+	syscall(SYS_sched_yield);
 }
 
 bool racer_is_others(const struct racer *me, const void *p)
