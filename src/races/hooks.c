@@ -203,6 +203,22 @@ static void access_known(struct racer *self, unsigned actions, const void *p, ui
 	}
 }
 
+/* Does the thread get on? The first run sees it store to its stack, too, which means nothing. */
+static void note_progress(struct racer *self, unsigned actions, uint64_t address)
+{
+	uint64_t *seen = &self->seen[(address * 0x9e3779b97f4a7c15ull >> 40) % RACES_SEEN];
+
+	if (actions & RACES_STORES)
+		self->spins = 0;
+	if (runtime_session->races.discovers)
+		racer_loads(self, *seen == address);
+	else if (actions & RACES_STORES)
+		self->idle = 0;
+	else
+		racer_loads(self, true);
+	*seen = address;
+}
+
 void races_access(unsigned actions, const void *p, uint64_t size, uint32_t flags, uintptr_t pc,
 		  uint32_t known, const struct frame *frame)
 {
@@ -212,10 +228,7 @@ void races_access(unsigned actions, const void *p, uint64_t size, uint32_t flags
 		forget_source();
 		return;
 	}
-	if (actions & RACES_STORES)
-		self->spins = self->idle = 0;
-	else
-		racer_idles(self);
+	note_progress(self, actions, (uintptr_t)p);
 	if (runtime_session->races.discovers) {
 		learn_access(self, actions, p, size, pc);
 		if (actions & RACES_STORES && sync_is_locked_word(p)) {
@@ -317,7 +330,7 @@ void races_lock_end(const void *p, uint64_t size, bool stored, uintptr_t pc, uin
 	self->begun = NULL;
 	if (stored)
 		self->spins = self->idle = 0;
-	sync_lock_end(self, p, races_value(p, size), stored);
+	sync_lock_end(self, p, races_value(p, size), stored, pc, known);
 	if (runtime_session->races.discovers) {
 		learn_is(pc, RACES_EXECUTED | (in_window(p) ? RACES_PM : 0) |
 				     (sync_is_lock(p) ? RACES_LOCK : 0));

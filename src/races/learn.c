@@ -72,6 +72,42 @@ void learn_is(uintptr_t pc, uint32_t flags)
 	cached[at].pc = pc;
 }
 
+/* ---- locks that count ---- */
+
+enum { OFTEN = 16 };
+
+static void count(uintptr_t pc, bool alone)
+{
+	struct races_instruction *entry = entry_of(modules_key(pc), true);
+
+	if (entry)
+		__atomic_fetch_add(alone ? &entry->alone : &entry->disturbed, 1, __ATOMIC_RELAXED);
+}
+
+void learn_change(uintptr_t first, uintptr_t second, bool alone)
+{
+	count(first, alone);
+	if (second != first)
+		count(second, alone);
+}
+
+/* Of two threads that change a word twice each, chance does not let one of them do so at once. */
+static bool is_of_lock(const struct races_instruction *entry)
+{
+	enum { HARDLY_EVER = 16 };
+
+	return entry->alone >= OFTEN && entry->disturbed * HARDLY_EVER < entry->alone;
+}
+
+bool learn_is_clear(uintptr_t pc)
+{
+	const struct races_instruction *entry = entry_of(modules_key(pc), false);
+
+	return entry && (is_of_lock(entry) || entry->disturbed >= OFTEN);
+}
+
+/* ---- what is known ---- */
+
 uint32_t learn_known(uintptr_t pc)
 {
 	const struct races_instruction *entry;
@@ -81,7 +117,7 @@ uint32_t learn_known(uintptr_t pc)
 	if (cached[at].pc == pc)
 		return cached[at].flags;
 	entry = entry_of(modules_key(pc), false);
-	flags = entry ? entry->flags : 0;
+	flags = entry ? entry->flags | (is_of_lock(entry) ? RACES_LOCK : 0) : 0;
 	cached[at].pc = 0;
 	cached[at].flags = flags;
 	cached[at].pc = pc;

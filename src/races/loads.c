@@ -34,6 +34,7 @@ static void take_line(struct racer_line *l, uint64_t line)
 static struct racer_load *take_load(struct racer_load *load, uint32_t stack)
 {
 	__atomic_store_n(&load->epoch, 0, __ATOMIC_RELEASE);
+	load->bytes = 0;
 	load->stack = stack;
 	return load;
 }
@@ -152,14 +153,11 @@ static inline bool is_clear(const struct racer_line *l, uint64_t bytes)
 static inline void note_load(struct racer *self, const struct access *a, struct racer_load *load,
 			     struct racer_line *l, uint64_t bytes)
 {
-	if (load->epoch == self->epoch && !(bytes & ~load->bytes)) {
-		racer_idles(self);
-	} else if (load->epoch == self->epoch) {
+	racer_loads(self, !(bytes & ~load->bytes));
+	if (load->epoch == self->epoch) {
 		load->bytes |= bytes;
-		self->idle = 0;
 	} else {
 		load->bytes = bytes;
-		self->idle = 0;
 		__atomic_store_n(&load->epoch, self->epoch, __ATOMIC_RELEASE);
 		l->epoch = self->epoch;
 	}

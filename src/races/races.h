@@ -116,7 +116,16 @@ struct racer_pair {
 	uint32_t entry; /* of the finding; 0: nobody wants it */
 };
 
-enum { RACES_KNOWN = 1 << 10 };
+/* What a thread has changed by a locked instruction; null: that was given back. */
+enum { RACES_CHANGES = 8 };
+struct racer_change {
+	const void *p;
+	uint64_t before, after;
+	uintptr_t pc;
+	bool handed; /* another thread had changed it before */
+};
+
+enum { RACES_KNOWN = 1 << 10, RACES_SEEN = 256 };
 enum { RACES_OBJECTS = 1 << 14 };
 
 struct racer {
@@ -128,9 +137,13 @@ struct racer {
 	const void *hold[RACES_HELD]; /* locks that it has */
 	uint32_t skipped;             /* regions since the last one that was followed */
 	uint32_t random;
-	uint32_t spins;    /* fences since it has stored anything */
-	uint32_t idle;     /* loads since it has done anything new */
-	uint32_t window;   /* the last one in which it was seen */
+	uint32_t spins;            /* fences since it has stored anything */
+	uint32_t idle;             /* it has hardly done anything new for about so many loads */
+	uint64_t seen[RACES_SEEN]; /* in the first run: where it has loaded from */
+	uint32_t window;           /* the last one in which it was seen */
+	struct racer_change change[RACES_CHANGES];
+	uint32_t changes;
+	uint32_t yields;   /* so far, in the hope that others change what it has changed */
 	const void *begun; /* a locked instruction on this */
 	uint64_t before;   /* of the word that a locked instruction is about to change */
 	uint32_t pendings;
@@ -161,12 +174,17 @@ HIDDEN void racer_end(void);
 HIDDEN void racer_yield(void);
 /* Does it lie in the stack, or among the thread-local variables, of another thread? */
 HIDDEN bool racer_is_others(const struct racer *self, const void *p);
-/* The thread loads what it has loaded before: if it waits for something, others may go on. */
-static inline void racer_idles(struct racer *self)
+/*
+ * The thread loads what it has loaded before: if it does so for long, it may be waiting for
+ * something, and others may go on.
+ */
+static inline void racer_loads(struct racer *self, bool again)
 {
-	enum { LONG = 256, MORE = 128 };
+	enum { NEWS = 4, LONG = 256, MORE = 128 };
 
-	if (__builtin_expect(++self->idle >= LONG, 0)) {
+	if (!again)
+		self->idle -= self->idle < NEWS ? self->idle : NEWS;
+	else if (__builtin_expect(++self->idle >= LONG, 0)) {
 		self->idle -= MORE;
 		racer_yield();
 	}
@@ -183,7 +201,8 @@ HIDDEN bool sync_holds_any(const struct racer *self);
 HIDDEN void sync_is_born(struct racer *self);
 /* Word of a lock, or what looks like one. */
 HIDDEN void sync_lock_begin(struct racer *self, const void *p, uint64_t value);
-HIDDEN void sync_lock_end(struct racer *self, const void *p, uint64_t value, bool stored);
+HIDDEN void sync_lock_end(struct racer *self, const void *p, uint64_t value, bool stored,
+			  uintptr_t pc, uint32_t known);
 /* Has a locked instruction changed it? And is it a lock? */
 HIDDEN bool sync_is_locked_word(const void *p);
 HIDDEN bool sync_is_lock(const void *p);
@@ -196,6 +215,10 @@ HIDDEN void learn_start(void);
 HIDDEN void learn_access(struct racer *self, unsigned actions, const void *p, uint64_t size,
 			 uintptr_t pc);
 HIDDEN void learn_is(uintptr_t pc, uint32_t flags);
+/* Two instructions that change a word, one after the other: by one thread alone, or not. */
+HIDDEN void learn_change(uintptr_t first, uintptr_t second, bool alone);
+/* Is it known by now whether such an instruction takes or frees a lock? */
+HIDDEN bool learn_is_clear(uintptr_t pc);
 /* What is known of the instruction at this address. */
 HIDDEN uint32_t learn_known(uintptr_t pc);
 

@@ -279,7 +279,67 @@ void sync_lock_begin(struct racer *me, const void *p, uint64_t value)
 	sync_release(me, p);
 }
 
-void sync_lock_end(struct racer *me, const void *p, uint64_t value, bool stored)
+/* ---- locks that count ---- */
+
+static bool is_near(uint64_t a, uint64_t b)
+{
+	enum { NEAR_BY = 64 };
+
+	return a - b + NEAR_BY <= 2 * NEAR_BY;
+}
+
+/*
+ * Optimistic locks count how often they were given back: the thread that has changed the word, by a
+ * little or by a bit, changes it again, and is near to where it began. Counters look the same, but
+ * others change them in between.
+ */
+static bool counts(const struct racer_change *c, uint64_t value)
+{
+	uint64_t bits = c->before ^ c->after;
+
+	return is_near(value, c->before) && (is_near(c->after, c->before) || !(bits & (bits - 1)));
+}
+
+static struct racer_change *change_of(struct racer *me, const void *p)
+{
+	for (unsigned i = 0; i < RACES_CHANGES; i++)
+		if (me->change[i].p == p)
+			return &me->change[i];
+	return &me->change[me->changes++ % RACES_CHANGES];
+}
+
+/* `last`: who has changed the word before, or null. */
+static void learn_from(struct racer *me, const void *p, uint64_t value, uintptr_t pc,
+		       const struct racer *last)
+{
+	struct racer_change *c = change_of(me, p);
+	bool again = c->p == p, alone = again && c->after == me->before;
+
+	if (alone && counts(c, value)) {
+		if (c->handed)
+			learn_change(c->pc, pc, true);
+		c->p = NULL;
+		return;
+	}
+	if (again && !alone)
+		learn_change(c->pc, pc, false);
+	*c = (struct racer_change){ p, me->before, value, pc, last && last != me };
+}
+
+/* As long as it is not known what it is, others get a chance to change it, or not to. */
+static void let_others_change(struct racer *me, uintptr_t pc)
+{
+	enum { YIELDS = 128 };
+
+	me->random = me->random * 1664525u + 1013904223u;
+	if (me->random >> 31 && me->yields < YIELDS && !learn_is_clear(pc)) {
+		me->yields++;
+		racer_yield();
+	}
+}
+
+void sync_lock_end(struct racer *me, const void *p, uint64_t value, bool stored, uintptr_t pc,
+		   uint32_t known)
 {
 	struct word *w = word_at(p);
 	bool locked;
@@ -290,6 +350,9 @@ void sync_lock_end(struct racer *me, const void *p, uint64_t value, bool stored)
 	locked = spin_lock(&w->lock, thread_owner());
 	if (w->address != (uintptr_t)p)
 		*w = (struct word){ .address = (uintptr_t)p, .lock = w->lock };
+	if (runtime_session->races.discovers)
+		learn_from(me, p, value, pc, w->epoch ? &racers[w->racer] : NULL);
+	w->is_lock |= known & RACES_LOCK;
 	/* Back to what it was before the same thread changed it: that was a lock. */
 	if (w->taken && w->racer == me - racers && value == w->before) {
 		w->is_lock = true;
@@ -306,6 +369,8 @@ void sync_lock_end(struct racer *me, const void *p, uint64_t value, bool stored)
 	w->epoch = me->epoch;
 	if (locked)
 		spin_unlock(&w->lock);
+	if (runtime_session->races.discovers)
+		let_others_change(me, pc);
 }
 
 bool sync_is_locked_word(const void *p)

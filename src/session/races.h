@@ -25,6 +25,8 @@ enum races_learned {
 struct races_instruction {
 	uint64_t key; /* 0: free */
 	uint32_t flags;
+	/* It takes or frees what looks like a lock: so often as locks do, and as others do. */
+	uint32_t alone, disturbed;
 };
 
 enum races_detector { RACES_PIFR = 1, RACES_HB = 2 };
