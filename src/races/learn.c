@@ -74,7 +74,7 @@ void learn_is(uintptr_t pc, uint32_t flags)
 
 /* ---- locks that count ---- */
 
-enum { OFTEN = 16 };
+enum { OFTEN = 8 };
 
 static void count(uintptr_t pc, bool alone)
 {
@@ -117,7 +117,7 @@ uint32_t learn_known(uintptr_t pc)
 	if (cached[at].pc == pc)
 		return cached[at].flags;
 	entry = entry_of(modules_key(pc), false);
-	flags = entry ? entry->flags | (is_of_lock(entry) ? RACES_LOCK : 0) : 0;
+	flags = entry ? entry->flags | (is_of_lock(entry) ? RACES_LOCK | RACES_COUNTS : 0) : 0;
 	cached[at].pc = 0;
 	cached[at].flags = flags;
 	cached[at].pc = pc;

@@ -122,7 +122,7 @@ struct racer_change {
 	const void *p;
 	uint64_t before, after;
 	uintptr_t pc;
-	bool handed; /* another thread had changed it before */
+	bool handed; /* another thread had changed it before, and no lock is held */
 };
 
 enum { RACES_KNOWN = 1 << 10, RACES_SEEN = 256 };

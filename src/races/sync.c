@@ -308,7 +308,10 @@ static struct racer_change *change_of(struct racer *me, const void *p)
 	return &me->change[me->changes++ % RACES_CHANGES];
 }
 
-/* `last`: who has changed the word before, or null. */
+/*
+ * `last`: who has changed the word before, or null. What is changed under another lock has others
+ * shut out by that.
+ */
 static void learn_from(struct racer *me, const void *p, uint64_t value, uintptr_t pc,
 		       const struct racer *last)
 {
@@ -323,7 +326,8 @@ static void learn_from(struct racer *me, const void *p, uint64_t value, uintptr_
 	}
 	if (again && !alone)
 		learn_change(c->pc, pc, false);
-	*c = (struct racer_change){ p, me->before, value, pc, last && last != me };
+	*c = (struct racer_change){ p, me->before, value, pc,
+				    last && last != me && !sync_holds_any(me) };
 }
 
 /* As long as it is not known what it is, others get a chance to change it, or not to. */
@@ -352,7 +356,7 @@ void sync_lock_end(struct racer *me, const void *p, uint64_t value, bool stored,
 		*w = (struct word){ .address = (uintptr_t)p, .lock = w->lock };
 	if (runtime_session->races.discovers)
 		learn_from(me, p, value, pc, w->epoch ? &racers[w->racer] : NULL);
-	w->is_lock |= known & RACES_LOCK;
+	w->is_lock |= (known & RACES_COUNTS) != 0;
 	/* Back to what it was before the same thread changed it: that was a lock. */
 	if (w->taken && w->racer == me - racers && value == w->before) {
 		w->is_lock = true;

@@ -19,6 +19,7 @@ enum races_learned {
 	RACES_RELEASE = 4,   /* it stores what another thread loads so, or frees a lock */
 	RACES_LOCK = 8,      /* it touches the word of a lock: that is no data */
 	RACES_EXECUTED = 16, /* otherwise nothing is known of it */
+	RACES_COUNTS = 32,   /* it takes or frees locks that count how often that was done */
 };
 
 /* By the object's path and the place in it: see modules_key. */
