@@ -91,7 +91,7 @@ void learn_change(uintptr_t first, uintptr_t second, bool alone)
 		count(second, alone);
 }
 
-/* Of two threads that change a word twice each, chance does not let one of them do so at once. */
+/* Counters are changed by others in between about every other time. */
 static bool is_of_lock(const struct races_instruction *entry)
 {
 	enum { HARDLY_EVER = 16 };
