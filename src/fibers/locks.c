@@ -357,7 +357,7 @@ PUBLIC int pthread_once(pthread_once_t *once, void (*function)(void))
 	while (*once == ONCE_RUNNING)
 		fiber_wait(once, FIBER_NEVER);
 	if (*once != ONCE_DONE) {
-		__attribute__((cleanup(end_once))) pthread_once_t *running = once;
+		__attribute__((cleanup(end_once), unused)) pthread_once_t *running = once;
 
 		*once = ONCE_RUNNING;
 		function();
