@@ -293,6 +293,12 @@ extern HIDDEN uint64_t binary_state_size;
 extern HIDDEN uint8_t binary_saves_compactly; /* xsavec leaves out what is not in use */
 HIDDEN void binary_entry_start(void);
 
+/* ---- peek.S ---- */
+
+/* What lies there, up to eight bytes; 0 if nothing does and the program handles that. */
+HIDDEN uint64_t binary_peek(const void *p, uint64_t size);
+HIDDEN void binary_peek_fails(void);
+
 /* ---- lanes.c ---- */
 
 enum { BINARY_PARTS = 64 };

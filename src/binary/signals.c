@@ -245,6 +245,11 @@ static void happen_again(int number, const siginfo_t *info, const struct sigacti
 		syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), number);
 }
 
+static bool is_peek(uintptr_t pc)
+{
+	return pc - (uintptr_t)binary_peek < (uintptr_t)binary_peek_fails - (uintptr_t)binary_peek;
+}
+
 static void handle(int number, siginfo_t *info, void *context)
 {
 	greg_t *g = ((ucontext_t *)context)->uc_mcontext.gregs;
@@ -253,6 +258,10 @@ static void handle(int number, siginfo_t *info, void *context)
 
 	if ((is_trap(number) && binary_redirect(number, context)) || has_to_wait(number, info))
 		return;
+	if (!is_from_outside(number, info) && is_peek((uintptr_t)g[REG_RIP])) {
+		g[REG_RIP] = (greg_t)(uintptr_t)binary_peek_fails;
+		return;
+	}
 	action = wanted[number];
 	if (action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN) {
 		happen_again(number, info, &action);

@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "binary/binary.h"
 #include "races/races.h"
 #include "runtime/hooks.h"
 
@@ -310,7 +311,7 @@ void races_lock_begin(const void *p, uint64_t size, uintptr_t pc)
 	}
 	give_way(self, pc, OFTEN);
 	wait_a_little(self, pc);
-	sync_lock_begin(self, p, races_value(p, size));
+	sync_lock_begin(self, p, binary_peek(p, size));
 	self->begun = p;
 	thread_leave();
 }

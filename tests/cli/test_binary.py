@@ -292,7 +292,7 @@ class Binary(TestCase):
             self.assertEqual(len(expected), int(count))
             self.assertGreater(sum("signal 0" in line for line in expected), int(count) / 2)
             for command, more in ((["run"], {}), (["run"], {"PERDURE_NO_BMI2": "1"}),  # as on an older processor
-                                  (["threads", "--sample", "1/2"], {})):
+                                  (["threads"], {}), (["threads", "--sample", "1/2"], {})):
                 ran = subprocess.run([TOOLS / "perdure", *command, "--quiet", "--pm", "pool", "./execute", "pool"],
                                      cwd=self.directory, capture_output=True, text=True, timeout=300,
                                      env={**os.environ, **more}).stdout.splitlines()[-int(count):]
