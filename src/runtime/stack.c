@@ -289,6 +289,7 @@ uint32_t stack_find(const struct binary_registers *hit)
 {
 	uintptr_t pc = hit->frame.return_address, sp = (uintptr_t)hit;
 	struct stacks_recent *recent = recent_slot(pc, sp);
+	static __thread unsigned turn __attribute__((tls_model("initial-exec")));
 	struct walk walk;
 	uint32_t number;
 
@@ -301,7 +302,7 @@ uint32_t stack_find(const struct binary_registers *hit)
 	number = stacks_find(&runtime_session->stacks, &runtime_thread.shared->stacks,
 			     modules_image(), walk.pc, walk.depth);
 	if (number)
-		note_recent(&recent[number % RECENT_WAYS], &walk, pc, sp, hit->rbp, number);
+		note_recent(&recent[turn++ % RECENT_WAYS], &walk, pc, sp, hit->rbp, number);
 	return number;
 }
 

@@ -19,7 +19,7 @@
 static const uint64_t at_stack_slots = 64 * MIB;
 static const uint64_t at_raw_slots = 80 * MIB;
 static const uint64_t at_raw_entries = 96 * MIB;
-static const uint64_t at_threads = 4 * GIB;
+static const uint64_t at_threads = 8 * GIB;
 static const uint64_t at_stream = 160 * MIB;
 static const uint64_t at_touched = 192 * MIB;
 static const uint64_t at_stack_words = 1 * GIB;
@@ -179,7 +179,7 @@ struct session *session_create(int *fd, char *error, size_t error_size)
 	struct session *session;
 
 	_Static_assert(sizeof(struct session) < 64 * MIB, "the fixed part has outgrown its place");
-	_Static_assert(sizeof(struct session_thread) * SESSION_THREADS < 12 * GIB,
+	_Static_assert(sizeof(struct session_thread) * SESSION_THREADS < 8 * GIB,
 		       "and the threads");
 	_Static_assert(sizeof(struct execution) * EXECUTIONS <= 7 * GIB, "and the executions");
 	_Static_assert(sizeof(struct stream_slot) * STREAM_SLOTS <= 32 * MIB, "and the stream");

@@ -30,7 +30,7 @@
 #define SESSION_WINDOW_SIZE (1ull << PERDURE_WINDOW_SHIFT)
 
 enum {
-	SESSION_THREADS = 1 << 15,
+	SESSION_THREADS = 1 << 16,
 	SESSION_MODULES = 4096,
 	SESSION_IMAGES = 4096, /* the last ones are for recoveries */
 	SESSION_FILES = 256,
