@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * uint64_t binary_peek(const void *p, uint64_t size): what lies there, its first eight bytes at most; 0 if nothing
+ * uint64_t binary_peek(const void *p, uint64_t size): what lies there, as many bytes as a register can load at once, from its start on; 0 if nothing
  * does, as far as the program handles that: see signals.c. The instruction that a hook precedes shall fault, not the hook.
  */
 	.text
@@ -11,9 +11,10 @@ binary_peek:
 	.cfi_startproc
 	cmpq	$8, %rsi
 	jae	3f
+	cmpq	$4, %rsi
+	jae	2f
 	cmpq	$2, %rsi
-	je	1f
-	ja	2f
+	jae	1f
 	movzbl	(%rdi), %eax
 	ret
 1:	movzwl	(%rdi), %eax

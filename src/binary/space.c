@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "binary/binary.h"
+#include "model/mix.h"
 
 enum {
 	PAGE = 4096,
@@ -162,7 +163,7 @@ static uintptr_t refused[PAGES]; /* pages that somebody else has, as far as ther
 
 static struct page *find_page(uintptr_t start, bool make)
 {
-	uint64_t at = (start / PAGE) * 0x9e3779b97f4a7c15ull >> 40;
+	uint32_t at = spread(start / PAGE);
 
 	if (!pages)
 		pages = binary_room(PAGES * sizeof(*pages));

@@ -9,6 +9,7 @@
 
 #include "binary/effects.h"
 #include "binary/flow.h"
+#include "model/mix.h"
 #include "races/races.h"
 
 enum {
@@ -178,7 +179,7 @@ static bool look_through(const struct search *search, const struct function *f, 
 static bool may_acquire(const struct search *search, uint32_t offset, unsigned depth)
 {
 	uintptr_t start = search->text->start + offset;
-	struct summary *s = &summary[(start * 0x9e3779b97f4a7c15ull >> 40) % SUMMARIES];
+	struct summary *s = &summary[spread(start) % SUMMARIES];
 	struct function f;
 	bool answer;
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "binary/binary.h"
+#include "model/mix.h"
 
 enum { JUMP = 5 };
 
@@ -23,7 +24,7 @@ static uint64_t moved_count, moved_mask;
 
 static struct moved *find_moved(uintptr_t from)
 {
-	uint64_t at = from * 0x9e3779b97f4a7c15ull >> 24;
+	uint32_t at = spread(from);
 
 	while (moved[at & moved_mask].from && moved[at & moved_mask].from != from)
 		at++;

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/mix.h"
+
 enum { LINE = HISTORY_LINE_SIZE, OBJECT_LINES_MAX = 4096 };
 
 /* ---- objects that were allocated ---- */
@@ -28,7 +30,7 @@ struct cross_failure_objects {
 
 static uint32_t *find_head(struct cross_failure_objects *objects, uint64_t line)
 {
-	uint32_t at = line / LINE * 0x9e3779b97f4a7c15ull >> 32;
+	uint32_t at = spread(line / LINE);
 
 	for (;; at++) {
 		uint32_t slot = at & objects->mask;

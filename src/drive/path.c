@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/mix.h"
+
 static void *must(void *memory)
 {
 	if (!memory)
@@ -28,7 +30,7 @@ static uint64_t key_of(const struct read_record *read)
 
 static struct path_line *find(const struct path *path, uint64_t line)
 {
-	uint32_t at = line * 0x9e3779b97f4a7c15ull >> 32;
+	uint32_t at = spread(line);
 
 	for (;; at++) {
 		struct path_line *entry = &path->line[at & path->lines_mask];

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "fibers/fibers.h"
+#include "model/mix.h"
 #include "runtime/execution.h"
 
 enum { THREADS_MAX = 4096, CHUNK = 1 << 20 };
@@ -127,7 +128,7 @@ static void know(struct knowledge *k, uint32_t thread, uint32_t events)
 
 static struct object *find(uintptr_t address)
 {
-	uint64_t at = address * 0x9e3779b97f4a7c15ull >> 20;
+	uint32_t at = spread(address);
 
 	for (;; at++) {
 		struct object *o = &object[at & mask];

@@ -3,9 +3,11 @@
 
 #include <stdlib.h>
 
+#include "model/mix.h"
+
 static struct map_slot *find(const struct map *map, uint64_t key)
 {
-	size_t at = (key * 0x9e3779b97f4a7c15ull) >> 20;
+	size_t at = spread(key);
 
 	for (;; at++) {
 		struct map_slot *slot = &map->slot[at & (map->room - 1)];

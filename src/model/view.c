@@ -3,9 +3,11 @@
 
 #include <string.h>
 
+#include "model/mix.h"
+
 static uint32_t hash_line(uint64_t address)
 {
-	return (address / HISTORY_LINE_SIZE) * 0x9e3779b97f4a7c15ull >> 32;
+	return spread(address / HISTORY_LINE_SIZE);
 }
 
 void view_index(const struct view_line *line, uint32_t lines, uint32_t *index, uint32_t mask)

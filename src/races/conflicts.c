@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a thread does and a region of another one: are they a race? */
+#include "binary/binary.h"
 #include "checkers/checkers.h"
+#include "model/mix.h"
 #include "races/table.h"
 
 static bool is_open(const struct region *other)
@@ -81,7 +83,7 @@ static uint32_t report(struct racer *self, const struct pair *pair)
 static uint32_t report_once(struct racer *self, const struct pair *pair)
 {
 	uint64_t key = (uint64_t)pair->stack << 32 | pair->other->stack;
-	struct racer_pair *known = &self->known[(key * 0x9e3779b97f4a7c15ull >> 40) % RACES_KNOWN];
+	struct racer_pair *known = &self->known[spread(key) % RACES_KNOWN];
 	bool same = known->pair == key;
 
 	if (!same || pair->traits & ~known->traits) {
@@ -157,10 +159,10 @@ static void watch(struct racer *self, const struct access *a, uint64_t line,
 	self->watch.store = other->stack;
 	self->watch.address = a->address;
 	self->watch.size = a->size;
-	self->watch.value = races_value((const void *)a->address, a->size);
+	self->watch.value = binary_peek((const void *)a->address, a->size);
 }
 
-bool conflict_judge(struct racer *self, const struct access *a, uint64_t line, uint64_t bytes,
+void conflict_judge(struct racer *self, const struct access *a, uint64_t line, uint64_t bytes,
 		    const struct region *other)
 {
 	const struct races_settings *settings = &runtime_session->races.settings;
@@ -171,27 +173,25 @@ bool conflict_judge(struct racer *self, const struct access *a, uint64_t line, u
 	uint32_t entry;
 
 	if (!both || other->racer == racer_number(self))
-		return false;
+		return;
 	pair.bytes = bytes & other->bytes;
 	if (!pair.bytes)
-		return false;
+		return;
 	overlapped = overlaps_now(self, other);
 	unordered = is_unordered(self, other);
 	if (!((overlapped && settings->detectors & RACES_PIFR) ||
 	      (unordered && settings->detectors & RACES_HB)) ||
 	    !is_window_open(self))
-		return false;
+		return;
 	pair.loads = is_store(other);
 	pair.traits = (overlapped ? RACES_OVERLAPPED : 0) | (unordered ? RACES_UNORDERED : 0) |
 		      (self->clock[other->racer] < other->epoch ? RACES_UNSYNCHRONISED : 0) |
 		      (pair.loads && not_yet && other->happened && a->happens ? RACES_READ_IT : 0);
 	if (settings->helpers && pair.traits & RACES_READ_IT) {
 		defer(self, &pair);
-		return false;
+		return;
 	}
 	entry = report_once(self, &pair);
-	if (!entry || !(pair.traits & RACES_READ_IT))
-		return false;
-	watch(self, a, line, other, entry);
-	return true;
+	if (entry && pair.traits & RACES_READ_IT)
+		watch(self, a, line, other, entry);
 }

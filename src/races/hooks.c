@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "binary/binary.h"
+#include "model/mix.h"
 #include "races/races.h"
 #include "runtime/hooks.h"
 
@@ -87,7 +88,7 @@ enum { OFTEN = 64, SOMETIMES = 8, SPOTS = 1 << 12 };
 
 static unsigned place_of(uintptr_t pc)
 {
-	return (pc * 0x9e3779b97f4a7c15ull >> 32) % SPOTS;
+	return spread(pc) % SPOTS;
 }
 
 static void give_way(struct racer *self, uintptr_t pc, unsigned most)
@@ -128,8 +129,7 @@ static void wait_a_little(struct racer *self, uintptr_t pc)
 
 	if (!races->settings.delay || races->discovers || !self->regions)
 		return;
-	self->random = self->random * 1664525u + 1013904223u;
-	if ((self->random >> 8) % CERTAIN < *here)
+	if (racer_random(self) % CERTAIN < *here)
 		return;
 	syscall(SYS_nanosleep, &time, NULL);
 	if (races->found == found)
@@ -207,10 +207,8 @@ static void access_known(struct racer *self, unsigned actions, const void *p, ui
 /* Does the thread get on? The first run sees it store to its stack, too, which means nothing. */
 static void note_progress(struct racer *self, unsigned actions, uint64_t address)
 {
-	uint64_t *seen = &self->seen[(address * 0x9e3779b97f4a7c15ull >> 40) % RACES_SEEN];
+	uint64_t *seen = &self->seen[spread(address) % RACES_SEEN];
 
-	if (actions & RACES_STORES)
-		self->spins = 0;
 	if (runtime_session->races.discovers)
 		racer_loads(self, *seen == address);
 	else if (actions & RACES_STORES)
@@ -330,8 +328,8 @@ void races_lock_end(const void *p, uint64_t size, bool stored, uintptr_t pc, uin
 	}
 	self->begun = NULL;
 	if (stored)
-		self->spins = self->idle = 0;
-	sync_lock_end(self, p, races_value(p, size), stored, pc, known);
+		self->idle = 0;
+	sync_lock_end(self, p, binary_peek(p, size), stored, pc, known);
 	if (runtime_session->races.discovers) {
 		learn_is(pc, RACES_EXECUTED | (in_window(p) ? RACES_PM : 0) |
 				     (sync_is_lock(p) ? RACES_LOCK : 0));
@@ -362,13 +360,12 @@ void races_flush(const void *p, uint64_t size, uint32_t kind, uintptr_t pc)
 
 void races_fence(uintptr_t pc)
 {
-	enum { SPINS = 32 };
+	enum { LOADS = 8 }; /* as much as so many of them */
 	struct racer *self = enter();
 
 	if (!self)
 		return;
-	if (++self->spins > SPINS) /* it waits for somebody */
-		racer_yield();
+	racer_waits(self, LOADS);
 	if (!runtime_session->races.discovers) {
 		if (self->pendings)
 			give_way(self, pc, OFTEN);

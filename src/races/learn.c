@@ -6,6 +6,7 @@
  * a plain store is, too.
  */
 #include "binary/binary.h"
+#include "model/mix.h"
 #include "races/races.h"
 
 enum { WORDS = 1 << 19, CACHED = 1 << 12, WORD = 8 };
@@ -99,7 +100,7 @@ static bool is_of_lock(const struct races_instruction *entry)
 	return entry->alone >= OFTEN && entry->disturbed * HARDLY_EVER < entry->alone;
 }
 
-bool learn_is_clear(uintptr_t pc)
+bool learn_is_settled(uintptr_t pc)
 {
 	const struct races_instruction *entry = entry_of(modules_key(pc), false);
 
@@ -133,7 +134,7 @@ static bool is_news(const struct racer *self, uint16_t other, uint32_t epoch)
 
 static void learn_word(struct racer *self, unsigned actions, uint64_t address, uintptr_t pc)
 {
-	struct word *w = &word[(address / WORD * 0x9e3779b97f4a7c15ull >> 40) % WORDS];
+	struct word *w = &word[spread(address / WORD) % WORDS];
 
 	if (w->address != address)
 		*w = (struct word){ .address = address };

@@ -4,16 +4,17 @@
  * since the thread looked last: these touch nothing that threads share. Who stores tells those who
  * have loaded from the line to look again.
  */
+#include "model/mix.h"
 #include "model/spin.h"
 #include "races/table.h"
 
-enum { WARM_UP = 1 << 12 };
+enum { WARM_UP = 1 << 12, LINE_PLACES = 2 };
 
-/* The two places for a line. Lines that are neighbours stay so. */
+/* The places for a line. Lines that are neighbours stay so. */
 static struct racer_line *place_of(struct racer *racer, uint64_t line, unsigned i)
 {
 	enum { NEIGHBOURS = 8 };
-	uint64_t hash = line / (NEIGHBOURS * LINE) * 0x9e3779b97f4a7c15ull >> 40;
+	uint64_t hash = spread(line / (NEIGHBOURS * LINE));
 
 	return &racer->line[(hash ^ (line / LINE % NEIGHBOURS) ^ i * NEIGHBOURS) % RACES_LINES];
 }
@@ -75,7 +76,7 @@ static struct racer_load *load_of(struct racer *self, uint64_t line, uint32_t st
 {
 	struct racer_load *load = NULL;
 
-	for (unsigned i = 0; i < 2 && !load; i++) {
+	for (unsigned i = 0; i < LINE_PLACES && !load; i++) {
 		*found = place_of(self, line, i);
 		if ((*found)->line == line)
 			load = load_among(self, *found, stack);
@@ -153,7 +154,6 @@ static inline bool is_clear(const struct racer_line *l, uint64_t bytes)
 static inline void note_load(struct racer *self, const struct access *a, struct racer_load *load,
 			     struct racer_line *l, uint64_t bytes)
 {
-	racer_loads(self, !(bytes & ~load->bytes));
 	if (load->epoch == self->epoch) {
 		load->bytes |= bytes;
 	} else {
@@ -220,6 +220,7 @@ bool loads_briefly(struct racer *self, const struct access *a, bool acquires)
 		return false;
 	if (!load)
 		load = load_of(self, line, a->stack, &l);
+	racer_loads(self, !(bytes & ~load->bytes));
 	note_load(self, a, load, l, bytes);
 	if (acquires)
 		acquire(self, l, a->address, bytes);
@@ -260,7 +261,7 @@ static bool judge_loads(struct racer *self, const struct access *a, struct racer
 	struct region other;
 	bool any = false;
 
-	for (unsigned i = 0; i < 2; i++) {
+	for (unsigned i = 0; i < LINE_PLACES; i++) {
 		struct racer_line *l = place_of(reader, line, i);
 
 		if (__atomic_load_n(&l->line, __ATOMIC_ACQUIRE) != line)
@@ -299,7 +300,7 @@ void loads_judge(struct racer *self, const struct access *a, uint64_t line, uint
 void loads_disturb(uint64_t line)
 {
 	for (unsigned i = 0; i < racers_used; i++)
-		for (unsigned k = 0; k < 2; k++) {
+		for (unsigned k = 0; k < LINE_PLACES; k++) {
 			struct racer_line *l = place_of(&racers[i], line, k);
 
 			if (__atomic_load_n(&l->line, __ATOMIC_ACQUIRE) == line)

@@ -39,20 +39,6 @@ HIDDEN void races_storing(uint64_t value);
 HIDDEN void races_copying(const void *from);
 /* An access that the compiler knows to be atomic or volatile, to any memory. */
 HIDDEN void races_visible(const void *p, uint64_t descriptor);
-/* What lies there, as one word; the first one of something larger. */
-static inline uint64_t races_value(const void *p, uint64_t size)
-{
-	switch (size) {
-	case 1:
-		return *(const volatile uint8_t *)p;
-	case 2:
-		return *(const volatile uint16_t *)p;
-	case 4:
-		return *(const volatile uint32_t *)p;
-	default:
-		return size < 8 ? 0 : *(const volatile uint64_t *)p;
-	}
-}
 
 /* A locked instruction: before it, and after it if it stores. */
 HIDDEN void races_lock_begin(const void *p, uint64_t size, uintptr_t pc);
@@ -137,7 +123,6 @@ struct racer {
 	const void *hold[RACES_HELD]; /* locks that it has */
 	uint32_t skipped;             /* regions since the last one that was followed */
 	uint32_t random;
-	uint32_t spins;            /* fences since it has stored anything */
 	uint32_t idle;             /* it has hardly done anything new for about so many loads */
 	uint64_t seen[RACES_SEEN]; /* in the first run: where it has loaded from */
 	uint32_t window;           /* the last one in which it was seen */
@@ -172,22 +157,33 @@ HIDDEN struct racer *racer_known(void);
 HIDDEN uint16_t racer_number(const struct racer *racer);
 HIDDEN void racer_end(void);
 HIDDEN void racer_yield(void);
+/* From its seed on. */
+static inline uint32_t racer_random(struct racer *self)
+{
+	self->random = self->random * 1664525u + 1013904223u;
+	return self->random >> 8;
+}
 /* Does it lie in the stack, or among the thread-local variables, of another thread? */
 HIDDEN bool racer_is_others(const struct racer *self, const void *p);
-/*
- * The thread loads what it has loaded before: if it does so for long, it may be waiting for
- * something, and others may go on.
- */
-static inline void racer_loads(struct racer *self, bool again)
+/* It does what threads do while they wait: if it does so for long, others may go on. */
+static inline void racer_waits(struct racer *self, uint32_t loads)
 {
-	enum { NEWS = 4, LONG = 256, MORE = 128 };
+	enum { LONG = 256, MORE = 128 };
 
-	if (!again)
-		self->idle -= self->idle < NEWS ? self->idle : NEWS;
-	else if (__builtin_expect(++self->idle >= LONG, 0)) {
+	self->idle += loads;
+	if (__builtin_expect(self->idle >= LONG, 0)) {
 		self->idle -= MORE;
 		racer_yield();
 	}
+}
+static inline void racer_loads(struct racer *self, bool again)
+{
+	enum { NEWS = 4 };
+
+	if (again)
+		racer_waits(self, 1);
+	else
+		self->idle -= self->idle < NEWS ? self->idle : NEWS;
 }
 /* Changes when other threads get on. */
 HIDDEN uint64_t sync_progress(const struct racer *self);
@@ -218,7 +214,7 @@ HIDDEN void learn_is(uintptr_t pc, uint32_t flags);
 /* Two instructions that change a word, one after the other: by one thread alone, or not. */
 HIDDEN void learn_change(uintptr_t first, uintptr_t second, bool alone);
 /* Is it known by now whether such an instruction takes or frees a lock? */
-HIDDEN bool learn_is_clear(uintptr_t pc);
+HIDDEN bool learn_is_settled(uintptr_t pc);
 /* What is known of the instruction at this address. */
 HIDDEN uint32_t learn_known(uintptr_t pc);
 
@@ -266,8 +262,9 @@ HIDDEN void regions_effect(struct racer *self, uint32_t trait);
 
 /* This thread, if its loads need no hook; null otherwise. */
 HIDDEN struct racer *loads_reader(void);
-/* … then this is one; `acquires` says whether it is synchronisation. False: it needs a hook. */
+/* It will load from there. */
 HIDDEN void loads_prefetch(struct racer *self, uint64_t address);
+/* It does; `acquires` says whether that is synchronisation. False: it needs a hook. */
 HIDDEN bool loads_briefly(struct racer *self, const struct access *access, bool acquires);
 
 #endif

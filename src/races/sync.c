@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "binary/binary.h"
+#include "model/mix.h"
 #include "model/spin.h"
 #include "races/races.h"
 #include "runtime/hooks.h"
@@ -145,9 +146,9 @@ static uint32_t *clock_of(struct object *o, unsigned racer)
 	return racer < NEAR ? &o->clock[racer] : &far_clock[o - object][racer - NEAR];
 }
 
-static uint64_t hash(const void *p)
+static uint32_t hash(const void *p)
 {
-	return ((uintptr_t)p >> 2) * 0x9e3779b97f4a7c15ull >> 32;
+	return spread((uintptr_t)p >> 2);
 }
 
 void sync_acquire(struct racer *me, const void *p)
@@ -335,8 +336,7 @@ static void let_others_change(struct racer *me, uintptr_t pc)
 {
 	enum { YIELDS = 128 };
 
-	me->random = me->random * 1664525u + 1013904223u;
-	if (me->random >> 31 && me->yields < YIELDS && !learn_is_clear(pc)) {
+	if (racer_random(me) & 1 << 20 && me->yields < YIELDS && !learn_is_settled(pc)) {
 		me->yields++;
 		racer_yield();
 	}

@@ -83,10 +83,10 @@ static inline bool races_are_minimal(void)
 /* Nothing can conflict with it any more. */
 HIDDEN bool conflict_is_over(const struct region *region);
 /*
- * What this thread does now to some bytes of a line, and a region of another one. True if it has
- * read what is not persistent: then it is watched.
+ * What this thread does now to some bytes of a line, and a region of another one. If it has read
+ * what is not persistent, it is watched.
  */
-HIDDEN bool conflict_judge(struct racer *self, const struct access *access, uint64_t line,
+HIDDEN void conflict_judge(struct racer *self, const struct access *access, uint64_t line,
 			   uint64_t bytes, const struct region *other);
 /* --flush-on-read: the thread has written the line back; or nothing of what it has read counts. */
 HIDDEN void conflict_persisted(uint64_t line);

@@ -8,6 +8,7 @@
 #include <unwind.h>
 
 #include "binary/binary.h"
+#include "model/mix.h"
 #include "runtime/library.h"
 #include "runtime/walk.h"
 
@@ -33,7 +34,7 @@ static bool is_of(uint64_t word, uintptr_t pc)
 static uint64_t *frame_slot(uintptr_t pc)
 {
 	enum { WAYS = 4 };
-	uint64_t *first = &frames[(pc * 0x9e3779b97f4a7c15ull >> 49) & -(uint64_t)WAYS];
+	uint64_t *first = &frames[spread(pc) % FRAMES & -(uint32_t)WAYS];
 
 	for (unsigned i = 0; i < WAYS; i++) {
 		uint64_t word = __atomic_load_n(&first[i], __ATOMIC_RELAXED);

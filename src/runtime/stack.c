@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "binary/binary.h"
+#include "model/mix.h"
 #include "races/races.h"
 #include "runtime/walk.h"
 
@@ -223,9 +224,9 @@ enum { RECENT_WAYS = 4 };
 
 static struct stacks_recent *recent_slot(uintptr_t pc, uintptr_t sp)
 {
-	uint64_t at = ((pc ^ sp << 7) * 0x9e3779b97f4a7c15ull >> 40) % STACKS_RECENT;
+	uint32_t at = spread(pc ^ sp << 7) % STACKS_RECENT;
 
-	return &runtime_thread.shared->recent[at & -(uint64_t)RECENT_WAYS];
+	return &runtime_thread.shared->recent[at & -(uint32_t)RECENT_WAYS];
 }
 
 static bool are_calls_recent(const struct stacks_recent *r)

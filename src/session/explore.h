@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "model/mix.h"
 #include "symbolic/abi.h"
 
 enum {
@@ -175,13 +176,13 @@ static inline uint64_t explore_mix(uint64_t a)
 /* Where it is counted how often it was taken. */
 static inline uint32_t explore_edge_at(uint64_t edge)
 {
-	return (uint32_t)(edge * 0x9e3779b97f4a7c15ull >> 40) % EXPLORE_EDGES;
+	return spread(edge) % EXPLORE_EDGES;
 }
 
 /* Where its weight is looked for first, and then behind it; the table's size is a power of two. */
 static inline uint32_t explore_weight_at(uint64_t edge)
 {
-	return (uint32_t)(edge * 0x9e3779b97f4a7c15ull >> 33);
+	return spread(edge);
 }
 
 /* What a plug-in asks about a path that tells what it has done. */

@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "model/mix.h"
 #include "symbolic/symbolic.h"
 
 enum { PAGE = 1 << SYMBOLIC_PAGE_SHIFT, SHADOWS = 1 << 14 };
@@ -25,7 +26,7 @@ static unsigned pages;
 
 static struct shadow *find(uint64_t number, bool make)
 {
-	uint64_t at = number * 0x9e3779b97f4a7c15ull >> 50;
+	uint32_t at = spread(number);
 
 	for (unsigned tries = 0; tries < SHADOWS; tries++, at++) {
 		struct shadow *s = &shadow[at % SHADOWS];

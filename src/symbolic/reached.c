@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a path has done to PM: which instructions, for coverage, and all of it as one number. */
+#include "model/mix.h"
 #include "model/spin.h"
 #include "symbolic/symbolic.h"
 
@@ -34,7 +35,7 @@ bool reached_something_new(void)
 void reached_place(uintptr_t pc)
 {
 	uint64_t *place = symbolic_shared()->place;
-	uint64_t at = pc * 0x9e3779b97f4a7c15ull >> 48;
+	uint32_t at = spread(pc);
 
 	for (unsigned tries = 0; tries < 64; tries++, at++) {
 		uint64_t *slot = &place[at % EXPLORE_PLACES];

@@ -156,7 +156,6 @@ class Races(TestCase):
             #include "../programs/pm.h"
             #include <pthread.h>
             static long *pm;
-            static volatile int stage; /* not in PM, and nobody waits for it with a lock */
             static void *store(void *unused)
             {
                 *pm = 1;
@@ -168,17 +167,7 @@ class Races(TestCase):
             {
                 usleep(200000);
                 return (void *)*pm;
-            }
-            int main(int argc, char **argv)
-            {
-                pthread_t a, b;
-                pm = pm_map(argv);
-                pthread_create(&b, NULL, load, NULL);
-                pthread_create(&a, NULL, store, NULL);
-                pthread_join(b, NULL);
-                pthread_join(a, NULL);
-                return 0;
-            }""".replace("../programs", str(PROGRAMS)))
+            }""".replace("../programs", str(PROGRAMS)) + TWO_THREADS)
         self.build("gcc", self.directory / "apart.c", "-O2")
         for detector, status, names in (("pifr", 0, []), ("hb", 1, ["hb"]), ("both", 1, ["hb"])):
             with self.subTest(detector=detector):
