@@ -9,6 +9,7 @@
  *   effects.c        what instructions do to registers
  *   flow.c, starts.c where regions around accesses to PM may start
  *   emit.c           copies of instructions, with a question before each site: is this PM?
+ *   pieces.c         … and what each piece of that stands for
  *   space.c          room for copies, where a jump can reach it
  *   tactics.c        how a jump gets into the program and disturbs nothing else
  *   entry.S          where it comes to if it is PM
@@ -207,15 +208,16 @@ HIDDEN void binary_find_named(struct binary_text *text, uintptr_t bias, const ch
 
 enum { BINARY_GROUP = 8 };
 
-/* Moves `count` instructions; inner[i] is where the i-th one is. 0 if that cannot be done. */
+/*
+ * Moves `count` instructions; inner[i] is where the i-th one is. What follows them is copied as far
+ * as that saves jumps. 0 if it cannot be done.
+ */
 HIDDEN uintptr_t binary_emit(const struct binary_text *text, uint32_t first, unsigned count,
 			     uintptr_t inner[BINARY_GROUP]);
 
-/* The last one of these was for nothing. */
-HIDDEN void binary_discard(uintptr_t body);
+/* ---- pieces.c ---- */
 
-/* What an address in moved code stands for; itself, if it is none. */
-HIDDEN uintptr_t binary_original(uintptr_t address);
+enum { BINARY_BODY = 8192 }; /* no body is larger */
 
 /* What lies on the stack besides the program's own. */
 enum binary_stack {
@@ -226,12 +228,19 @@ enum binary_stack {
 	BINARY_SITE_PUSHED,
 	BINARY_RETURN_PUSHED, /* the return address of a call, no red zone */
 };
-/*
- * The same, the stack there, and which register is turned round by the window's bits, or
- * BINARY_NO_REGISTER; false if it is no moved code.
- */
-HIDDEN bool binary_look_up(uintptr_t address, uintptr_t *original, enum binary_stack *stack,
-			   uint8_t *turned);
+
+/* From here on moved code stands for this, and the stack is so; `copy`: it is the instruction. */
+HIDDEN void binary_note_piece(uintptr_t at, uintptr_t original, enum binary_stack stack, bool copy);
+/* A jump out of it, which ends here. */
+HIDDEN void binary_note_way_out(uintptr_t end, uintptr_t goal);
+/* What was emitted last was for nothing. */
+HIDDEN void binary_discard(uintptr_t body);
+/* Everything is moved that will be: ways out lead to moved code where they can. */
+HIDDEN void binary_shorten_ways(void);
+/* What an address in moved code stands for; itself, if it is none. */
+HIDDEN uintptr_t binary_original(uintptr_t address);
+/* The same, and the stack there; false if it is no moved code. */
+HIDDEN bool binary_look_up(uintptr_t address, uintptr_t *original, enum binary_stack *stack);
 
 /* ---- space.c ---- */
 
@@ -260,6 +269,8 @@ struct binary_bytes {
 /* Five bytes for a jump, at such a distance behind `next`; 0 if there is no such place. */
 HIDDEN uintptr_t binary_place_jump(uintptr_t next, const struct binary_bytes wanted[4],
 				   uintptr_t goal);
+/* Where such a jump leads to; any other address is what it is. */
+HIDDEN uintptr_t binary_past_jump(uintptr_t address);
 /* Makes everything executable that was written. */
 HIDDEN void binary_seal(void);
 

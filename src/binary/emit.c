@@ -8,7 +8,7 @@
 #include "races/races.h"
 
 /* Each operand is asked about twice if there are two windows; and the thread once. */
-enum { BODY_MAX = 4096, FIXUPS_MAX = 96, RCX = 1 };
+enum { BODY_MAX = BINARY_BODY, FIXUPS_MAX = 192, RCX = 1, BODY_LONGEST = 20 };
 
 /* ---- bytes ---- */
 
@@ -169,6 +169,7 @@ struct fixup {
 	uint32_t number; /* of all */
 	unsigned back;   /* where it goes on */
 	enum binary_stack stack;
+	uint8_t below; /* a register whose value is only known to be below the window's end */
 };
 
 /* Where it starts, where a store is made there, and where that ends; 0: there is none. */
@@ -182,7 +183,8 @@ struct body {
 	uint32_t first;
 	unsigned count;
 	/* Where each instruction is, ends, and is done with. */
-	unsigned copy[BINARY_GROUP], after[BINARY_GROUP], behind[BINARY_GROUP];
+	unsigned copy[BODY_LONGEST], after[BODY_LONGEST], behind[BODY_LONGEST];
+	unsigned end; /* of the jump back, 0 if there is none */
 	struct fixup fixup[FIXUPS_MAX];
 	struct island island[FIXUPS_MAX]; /* of each */
 	unsigned fixups;
@@ -195,14 +197,17 @@ struct body {
 	unsigned unwatcheds;
 };
 
-static void note_fixup(struct body *body, unsigned at, bool is_short, unsigned site,
-		       enum binary_stack stack)
+static struct fixup *note_fixup(struct body *body, unsigned at, bool is_short, unsigned site,
+				enum binary_stack stack)
 {
+	struct fixup *fixup = &body->fixup[body->fixups];
+
+	*fixup = (struct fixup){ at, is_short, site, body->asked, 0, stack, BINARY_NO_REGISTER };
 	if (body->fixups == FIXUPS_MAX - 1)
 		body->code.failed = true;
 	else
-		body->fixup[body->fixups++] =
-			(struct fixup){ at, is_short, site, body->asked, 0, stack };
+		body->fixups++;
+	return fixup;
 }
 
 static bool is_second_asked(void)
@@ -224,30 +229,59 @@ static void put_if_zero(struct body *body, unsigned site, enum binary_stack stac
 	note_fixup(body, code->size - 4, false, site, stack);
 }
 
-/* With a register that is free, while nobody needs the flags. */
+/* Where the window starts and ends, for code that has no register for it. */
+static __thread uint64_t window[2]
+	__attribute__((used, tls_model("initial-exec"))) = { SESSION_WINDOW,
+							     SESSION_WINDOW + SESSION_WINDOW_SIZE };
+enum bound { WINDOW_START, WINDOW_END };
+
+/* cmp %fs:…, %register; and a jump if it is below, whose distance is still open */
+static void put_if_below(struct code *code, unsigned number, enum bound bound)
+{
+	int32_t offset = (int32_t)((char *)&window[bound] - (char *)__builtin_thread_pointer());
+
+	put_byte(code, 0x64);
+	put_byte(code, 0x48 | (number >= 8) << 2);
+	put_byte(code, 0x3b);
+	put_byte(code, 0x04 | (number & 7) << 3);
+	put_byte(code, 0x25);
+	put_word(code, (uint32_t)offset);
+	PUT(code, 0x0f, 0x82, 0, 0, 0, 0); /* jb */
+}
+
+/*
+ * While nobody needs the flags. Mostly other memory lies above the window: the other half of the
+ * question is asked in the island.
+ */
+static void ask_below(struct body *body, unsigned site, unsigned number)
+{
+	put_if_below(&body->code, number, WINDOW_END);
+	note_fixup(body, body->code.size - 4, false, site, BINARY_AS_IT_WAS)->below =
+		(uint8_t)number;
+}
+
+/* The same for any window, with a register that is free. */
 static void ask_fast(struct body *body, unsigned site, const struct binary_operand *o, unsigned to)
 {
 	struct code *code = &body->code;
 
 	put_address(code, to, o, 0);
+	if (!is_second_asked()) {
+		ask_below(body, site, to);
+		return;
+	}
 	put_byte(code, 0x48 | (to >= 8));
 	put_byte(code, 0xc1);
 	put_byte(code, 0xe8 | (to & 7));
 	put_byte(code, PERDURE_WINDOW_SHIFT); /* shr */
-	put_byte(code, 0x48 | (to >= 8));
-	put_byte(code, 0x83);
-	put_byte(code, 0xf8 | (to & 7));
-	put_byte(code, PERDURE_WINDOW_INDEX); /* cmp */
-	PUT(code, 0x0f, 0x84, 0, 0, 0, 0);    /* je */
-	note_fixup(body, code->size - 4, false, site, BINARY_AS_IT_WAS);
-	if (!is_second_asked())
-		return;
-	put_byte(code, 0x48 | (to >= 8));
-	put_byte(code, 0x83);
-	put_byte(code, 0xf8 | (to & 7));
-	put_byte(code, binary_second_window);
-	PUT(code, 0x0f, 0x84, 0, 0, 0, 0);
-	note_fixup(body, code->size - 4, false, site, BINARY_AS_IT_WAS);
+	for (unsigned i = 0; i < 2; i++) {
+		put_byte(code, 0x48 | (to >= 8));
+		put_byte(code, 0x83);
+		put_byte(code, 0xf8 | (to & 7));
+		put_byte(code, i ? binary_second_window : PERDURE_WINDOW_INDEX); /* cmp */
+		PUT(code, 0x0f, 0x84, 0, 0, 0, 0);                               /* je */
+		note_fixup(body, code->size - 4, false, site, BINARY_AS_IT_WAS);
+	}
 }
 
 /* With rcx free, or on the stack below the red zone, and no flag changed. */
@@ -364,40 +398,15 @@ static bool has_only_base(const struct binary_site *site)
 	       site->operand[0].index == BINARY_NO_REGISTER;
 }
 
-/*
- * With the base itself, turned round and back again, while nobody needs the flags: a displacement
- * does not lead out of the window, or into it.
- */
-static void ask_in_place(struct body *body, unsigned site, const struct binary_operand *o)
-{
-	struct code *code = &body->code;
-	uint8_t extended = o->base >= 8, low = o->base & 7;
-
-	put_byte(code, 0x48 | extended);
-	put_byte(code, 0xc1);
-	put_byte(code, 0xc8 | low);
-	put_byte(code, PERDURE_WINDOW_SHIFT); /* ror */
-	put_byte(code, 0x66);
-	put_byte(code, 0x40 | extended);
-	put_byte(code, 0x83);
-	put_byte(code, 0xf8 | low);
-	put_byte(code, PERDURE_WINDOW_INDEX); /* cmp of 16 bits */
-	put_byte(code, 0x48 | extended);
-	put_byte(code, 0xc1);
-	put_byte(code, 0xc0 | low);
-	put_byte(code, PERDURE_WINDOW_SHIFT); /* rol, which leaves the zero flag alone */
-	PUT(code, 0x0f, 0x84, 0, 0, 0, 0);    /* je */
-	note_fixup(body, code->size - 4, false, site, BINARY_AS_IT_WAS);
-}
-
-/* With a register that nobody needs, and no stack. */
+/* With a register that nobody needs, or the base alone, and no stack. */
 static bool ask_cheaply(struct body *body, unsigned i, const struct binary_site *site)
 {
 	uint32_t dead = site->dead;
 	bool flags = site->flags_dead;
 
-	if (!dead && flags && has_only_base(site) && !is_second_asked()) {
-		ask_in_place(body, i, &site->operand[0]);
+	/* A displacement does not lead out of the window, or into it. */
+	if (flags && has_only_base(site) && !is_second_asked()) {
+		ask_below(body, i, site->operand[0].base);
 		return true;
 	}
 	if (!dead)
@@ -494,6 +503,15 @@ static void put_island(struct body *body, const struct fixup *fixup, struct isla
 	unsigned distance_at = 0, goal;
 
 	*island = (struct island){ .start = code->size };
+	if (fixup->below != BINARY_NO_REGISTER) {
+		int32_t distance;
+
+		put_if_below(code, fixup->below, WINDOW_START);
+		distance = (int32_t)(fixup->back - code->size);
+		if (!code->failed)
+			memcpy(code->bytes + code->size - sizeof(distance), &distance,
+			       sizeof(distance));
+	}
 	if (fixup->stack == BINARY_AS_IT_WAS)
 		PUT(code, 0x48, 0x8d, 0x64, 0x24, 0x80);
 	if (fixup->stack == BINARY_AS_IT_WAS && has_windows())
@@ -548,17 +566,12 @@ static bool put_islands(struct body *body)
 	return near;
 }
 
-/* ---- the way back ---- */
+/* ---- what is where ---- */
 
-/* From this address on it is this instruction; in no order. */
-struct piece {
-	uintptr_t at, original;
-	enum binary_stack stack; /* there */
-	bool copy; /* of the instruction itself: what follows are the program's bytes */
-};
-static struct piece *pieces;
-static size_t piece_count;
-enum { PIECES = 1 << 24 };
+static unsigned start_of(const struct body *body, unsigned i)
+{
+	return i ? body->behind[i - 1] : 0;
+}
 
 static void note_piece(const struct body *body, unsigned at, unsigned number, bool behind,
 		       bool copy, enum binary_stack stack)
@@ -566,100 +579,9 @@ static void note_piece(const struct body *body, unsigned at, unsigned number, bo
 	const struct binary_text *text = body->text;
 	const struct binary_instruction *instruction = &text->list[body->first + number];
 
-	if (!pieces)
-		pieces = binary_room(PIECES * sizeof(*pieces));
-	if (pieces && piece_count < PIECES)
-		pieces[piece_count++] = (struct piece){ (uintptr_t)body->code.bytes + at,
-							text->start + instruction->offset +
-								(behind ? instruction->length : 0),
-							stack, copy };
-}
-
-static const struct piece *find_piece(uintptr_t address)
-{
-	const struct piece *best = NULL;
-
-	if (!binary_is_copy(address))
-		return NULL;
-	for (size_t i = 0; i < piece_count; i++)
-		if (pieces[i].at <= address && (!best || pieces[i].at >= best->at))
-			best = &pieces[i];
-	return best;
-}
-
-uintptr_t binary_original(uintptr_t address)
-{
-	const struct piece *piece = find_piece(address);
-
-	return piece ? piece->original : address;
-}
-
-/* What the code that is written here does to the stack. */
-static enum binary_stack after_step(const uint8_t *code, enum binary_stack stack)
-{
-	static const uint8_t lower[] = { 0x48, 0x8d, 0x64, 0x24, 0x80 };
-	static const uint8_t make_room[] = { 0x48, 0x8d, 0x64, 0x24, 0xf8 };
-	static const uint8_t raise[] = { 0x48, 0x8d, 0xa4, 0x24 };
-
-	if (memcmp(code, lower, sizeof(lower)) == 0)
-		return BINARY_LOWERED;
-	if (memcmp(code, make_room, sizeof(make_room)) == 0)
-		return BINARY_RETURN_PUSHED;
-	if (memcmp(code, raise, sizeof(raise)) == 0)
-		return BINARY_AS_IT_WAS;
-	switch (*code) {
-	case 0x51:
-		return BINARY_RCX_PUSHED;
-	case 0x9c:
-		return BINARY_FLAGS_PUSHED;
-	case 0x9d:
-		return BINARY_RCX_PUSHED;
-	case 0x59:
-		return BINARY_LOWERED;
-	case 0x68:
-		return BINARY_SITE_PUSHED;
-	default:
-		return stack;
-	}
-}
-
-static uint8_t turned_after(const uint8_t *code, uint8_t turned)
-{
-	if ((code[0] & 0xfe) != 0x48 || code[1] != 0xc1 || code[3] != PERDURE_WINDOW_SHIFT)
-		return turned;
-	if ((code[2] & 0xf8) == 0xc8)
-		return (code[2] & 7) | (code[0] & 1) << 3;
-	return (code[2] & 0xf8) == 0xc0 ? BINARY_NO_REGISTER : turned;
-}
-
-bool binary_look_up(uintptr_t address, uintptr_t *original, enum binary_stack *stack,
-		    uint8_t *turned)
-{
-	const struct piece *piece = find_piece(address);
-	unsigned length;
-
-	*turned = BINARY_NO_REGISTER;
-
-	if (!piece)
-		return false;
-	*original = piece->original;
-	*stack = piece->stack;
-	for (uintptr_t at = piece->at; !piece->copy && at < address; at += length) {
-		length = binary_length(at);
-		if (!length)
-			break;
-		*stack = after_step((const uint8_t *)at, *stack);
-		*turned = turned_after((const uint8_t *)at, *turned);
-	}
-	return true;
-}
-
-void binary_discard(uintptr_t body)
-{
-	while (piece_count && pieces[piece_count - 1].at >= body &&
-	       pieces[piece_count - 1].at - body < BODY_MAX)
-		piece_count--;
-	binary_give_back((uint8_t *)body);
+	binary_note_piece((uintptr_t)body->code.bytes + at,
+			  text->start + instruction->offset + (behind ? instruction->length : 0),
+			  stack, copy);
 }
 
 /* Where each part is, for those who are stopped in it. */
@@ -668,7 +590,7 @@ static void note_pieces(const struct body *body)
 	for (unsigned i = 0; i < body->count; i++) {
 		bool moved_call = body->text->list[body->first + i].how == BINARY_CALL;
 
-		note_piece(body, i ? body->behind[i - 1] : 0, i, false, false, BINARY_AS_IT_WAS);
+		note_piece(body, start_of(body, i), i, false, false, BINARY_AS_IT_WAS);
 		note_piece(body, body->copy[i], i, false, !moved_call, BINARY_AS_IT_WAS);
 		if (body->after[i] < body->behind[i])
 			note_piece(body, body->after[i], i, true, false, BINARY_AS_IT_WAS);
@@ -701,6 +623,54 @@ static void ask_and_go_on(struct body *body, unsigned i, uint32_t number)
 		body->fixup[first].back = body->code.size;
 }
 
+/* Which instruction of the body a branch leads to; `count` if to none. */
+static unsigned goal_inside(const struct body *body, unsigned i, unsigned count)
+{
+	const struct binary_text *text = body->text;
+	const struct binary_instruction *branch = &text->list[body->first + i];
+	uint32_t goal = (uint32_t)branch->goal, number;
+
+	if (branch->how != BINARY_BRANCH || goal >= text->size || !text->at[goal])
+		return count;
+	number = text->at[goal] - 1 - body->first;
+	return number < count ? number : count;
+}
+
+/* Branches from one place of the body to another stay inside of it. */
+static void lead_inside(struct body *body)
+{
+	for (unsigned i = 0; i < body->count && !body->code.failed; i++) {
+		unsigned goal = goal_inside(body, i, body->count), end = body->after[i];
+		int32_t distance = (int32_t)(start_of(body, goal) - end);
+
+		if (goal < body->count)
+			memcpy(body->code.bytes + end - sizeof(distance), &distance,
+			       sizeof(distance));
+	}
+}
+
+/*
+ * What follows the instructions that are moved goes on in the body as long as there is more to ask
+ * about, or a way back into it: that saves jumps, and loops have none.
+ */
+static unsigned with_what_follows(struct body *body)
+{
+	const struct binary_text *text = body->text;
+	unsigned useful = body->count;
+
+	for (unsigned i = body->count; i < BODY_LONGEST && body->first + i < text->count; i++) {
+		const struct binary_instruction *next = &text->list[body->first + i];
+
+		if (next[-1].leaves || next[-1].calls || next->bad || next->how == BINARY_STAYS ||
+		    next->ends)
+			break;
+		if (next->site != BINARY_NO_SITE || next->start != BINARY_NO_SITE ||
+		    goal_inside(body, i, i) < i)
+			useful = i + 1;
+	}
+	return useful;
+}
+
 static void put_body(struct body *body)
 {
 	const struct binary_text *text = body->text;
@@ -724,8 +694,40 @@ static void put_body(struct body *body)
 			put_sure_hit(body, i, true, instruction->site | BINARY_AFTER);
 		body->behind[i] = code->size;
 	}
-	if (!last->leaves)
+	body->end = 0;
+	if (!last->leaves) {
 		put_jump(code, text->start + last->offset + last->length);
+		body->end = code->size;
+	}
+	lead_inside(body);
+}
+
+static void note_ways_out(const struct body *body)
+{
+	const struct binary_text *text = body->text;
+	uintptr_t start = (uintptr_t)body->code.bytes;
+
+	for (unsigned i = 0; i < body->count; i++) {
+		const struct binary_instruction *in = &text->list[body->first + i];
+
+		if (in->how == BINARY_CALL ||
+		    (in->how == BINARY_BRANCH && goal_inside(body, i, body->count) == body->count))
+			binary_note_way_out(start + body->after[i],
+					    text->start + (int64_t)in->goal);
+		if (i + 1 == body->count && body->end)
+			binary_note_way_out(start + body->end,
+					    text->start + in->offset + in->length);
+	}
+}
+
+/* False if it cannot be done. */
+static bool put_all(struct body *body)
+{
+	body->code.failed = false;
+	do {
+		put_body(body);
+	} while (!put_islands(body));
+	return !body->code.failed;
 }
 
 uintptr_t binary_emit(const struct binary_text *text, uint32_t first, unsigned count,
@@ -736,17 +738,19 @@ uintptr_t binary_emit(const struct binary_text *text, uint32_t first, unsigned c
 	body.code.bytes = binary_allocate(text->start + text->list[first].offset, BODY_MAX);
 	if (!body.code.bytes)
 		return 0;
-	do {
-		put_body(&body);
-	} while (!put_islands(&body));
-	if (body.code.failed) {
-		binary_give_back(body.code.bytes);
-		return 0;
+	body.count = with_what_follows(&body);
+	if (!put_all(&body)) {
+		body.count = count;
+		if (!put_all(&body)) {
+			binary_give_back(body.code.bytes);
+			return 0;
+		}
 	}
 	binary_give_back(body.code.bytes + body.code.size);
 	note_pieces(&body);
+	note_ways_out(&body);
 	/* Who jumps to an instruction in the middle wants its question, too. */
 	for (unsigned i = 0; i < count; i++)
-		inner[i] = (uintptr_t)body.code.bytes + (i ? body.behind[i - 1] : 0);
+		inner[i] = (uintptr_t)body.code.bytes + start_of(&body, i);
 	return (uintptr_t)body.code.bytes;
 }

@@ -179,30 +179,14 @@ static void raise_stack(greg_t *g, enum binary_stack stack)
 	g[REG_RSP] += BINARY_RED_ZONE;
 }
 
-static void turn_back(greg_t *g, uint8_t number)
-{
-	static const uint8_t place[] = { REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP,
-					 REG_RSI, REG_RDI, REG_R8,  REG_R9,  REG_R10, REG_R11,
-					 REG_R12, REG_R13, REG_R14, REG_R15 };
-	uint64_t value;
-
-	if (number == BINARY_NO_REGISTER)
-		return;
-	value = (uint64_t)g[place[number]];
-	g[place[number]] =
-		(greg_t)(value << PERDURE_WINDOW_SHIFT | value >> (64 - PERDURE_WINDOW_SHIFT));
-}
-
 static void show(struct shown *view, greg_t *g)
 {
 	enum binary_stack stack;
 	uintptr_t original;
-	uint8_t turned;
 
 	memcpy(view->before, g, sizeof(view->before));
-	if (binary_look_up((uintptr_t)g[REG_RIP], &original, &stack, &turned)) {
+	if (binary_look_up((uintptr_t)g[REG_RIP], &original, &stack)) {
 		raise_stack(g, stack);
-		turn_back(g, turned);
 		g[REG_RIP] = (greg_t)original;
 	} else if (!show_entry(g)) {
 		return;

@@ -209,6 +209,17 @@ static bool write_jump(struct page *page, unsigned offset, uintptr_t goal)
 	return true;
 }
 
+uintptr_t binary_past_jump(uintptr_t address)
+{
+	const struct page *page = page_count ? find_page(address & -(uintptr_t)PAGE, false) : NULL;
+	int32_t distance;
+
+	if (!page)
+		return address;
+	memcpy(&distance, (const uint8_t *)address + 1, sizeof(distance));
+	return address + JUMP + distance;
+}
+
 static unsigned choices(const struct binary_bytes *bytes)
 {
 	return bytes->count ? bytes->count : 256;

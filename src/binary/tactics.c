@@ -324,4 +324,5 @@ void binary_patch(struct binary_text *text)
 		if (is_open(&text->list[i]) && !patch_direct(text, i) && !patch_punned(text, i) &&
 		    !patch_evicting(text, i))
 			binary_counts.left++;
+	binary_shorten_ways();
 }

@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import unittest
 
 from support import PROGRAMS, TOOLS, TestCase
@@ -298,6 +299,25 @@ class Binary(TestCase):
                                      env={**os.environ, **more}).stdout.splitlines()[-int(count):]
                 different = [pair for pair in zip(expected, ran) if pair[0] != pair[1]]
                 self.assertEqual((len(ran), different), (int(count), []), "seed %d" % seed)
+
+    def test_random_flow(self):
+        """Loops and branches in moved code: what they do, which of it is PM, and where signals find them."""
+        for seed in range(int(os.environ.get("PERDURE_RANDOM_FLOWS", "4"))):
+            with open(self.directory / "flow.s", "w") as flow:
+                subprocess.run([sys.executable, BINARY / "flow.py", str(seed)], check=True, stdout=flow)
+            self.build("gcc", BINARY / "flow.c", "flow", "flow.s", "-O1", *(("-no-pie",) if seed % 2 else ()))
+            expected = self.native("./flow", "pool", "1000")
+            (self.directory / "pool").unlink()
+            for command in ["run"], ["threads"], ["threads", "--sample", "1/2"]:
+                for more in {}, {"PERDURE_NO_BMI2": "1"}:
+                    with self.subTest(seed=seed, command=command, more=more):
+                        ran = subprocess.run([TOOLS / "perdure", *command, "--quiet", "--json", "result.json", "--pm",
+                                              "pool", "./flow", "pool", "1000"], cwd=self.directory,
+                                             capture_output=True, text=True, timeout=300, env={**os.environ, **more})
+                        self.assertEqual(ran.stdout.splitlines()[-1:], expected.splitlines(), ran.stderr)
+                        if command == ["run"]:
+                            self.assertEqual(self.load()["stats"]["stores"], int(expected.split()[0]))
+                    (self.directory / "pool").unlink()
 
     def test_jump_into_the_middle(self):
         """Nobody knows of the jump: its goal is computed, and lies inside of what was moved together."""
