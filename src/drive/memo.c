@@ -21,7 +21,7 @@ struct memo {
 	uint32_t nodes, nodes_room, nodes_most;
 	struct edge *edge; /* hash table */
 	uint32_t edges, edges_mask;
-	struct outcome *outcome;
+	struct outcome **outcome; /* others point to them: they stay where they are */
 	uint32_t outcomes, outcomes_room;
 };
 
@@ -53,8 +53,10 @@ struct memo *memo_new(uint32_t most)
 
 void memo_free(struct memo *memo)
 {
-	for (uint32_t i = 0; i < memo->outcomes; i++)
-		free(memo->outcome[i].output);
+	for (uint32_t i = 0; i < memo->outcomes; i++) {
+		free(memo->outcome[i]->output);
+		free(memo->outcome[i]);
+	}
 	free(memo->outcome);
 	free(memo->node);
 	free(memo->edge);
@@ -73,7 +75,7 @@ const struct read_record *memo_read(const struct memo *memo, uint32_t node)
 
 const struct outcome *memo_outcome(const struct memo *memo, uint32_t node)
 {
-	return &memo->outcome[memo->node[node].outcome - 1];
+	return memo->outcome[memo->node[node].outcome - 1];
 }
 
 static struct edge *find(const struct memo *memo, uint32_t from, uint64_t value)
@@ -130,11 +132,16 @@ static uint32_t add_node(struct memo *memo, const struct read_record *read, uint
 
 static uint32_t add_outcome(struct memo *memo, const struct outcome *outcome)
 {
+	struct outcome *copy = malloc(sizeof(*copy));
+
+	if (!copy)
+		abort();
+	*copy = *outcome;
+	if (outcome->output)
+		copy->output = strdup(outcome->output);
 	memo->outcome =
 		grow(memo->outcome, memo->outcomes, &memo->outcomes_room, sizeof(*memo->outcome));
-	memo->outcome[memo->outcomes] = *outcome;
-	if (outcome->output)
-		memo->outcome[memo->outcomes].output = strdup(outcome->output);
+	memo->outcome[memo->outcomes] = copy;
 	return ++memo->outcomes;
 }
 
@@ -146,7 +153,7 @@ static bool same_read(const struct node *node, const struct read_record *read)
 static bool same_outcome(const struct memo *memo, const struct node *node,
 			 const struct outcome *outcome)
 {
-	const struct outcome *known = node->outcome ? &memo->outcome[node->outcome - 1] : NULL;
+	const struct outcome *known = node->outcome ? memo->outcome[node->outcome - 1] : NULL;
 
 	return known && known->symptom == outcome->symptom && known->status == outcome->status;
 }

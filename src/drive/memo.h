@@ -35,6 +35,7 @@ void memo_free(struct memo *memo);
 uint32_t memo_root(const struct memo *memo);
 /* What is read at a node; null if it is the end of an execution. */
 const struct read_record *memo_read(const struct memo *memo, uint32_t node);
+/* How it ended there: true as long as the memo is. */
 const struct outcome *memo_outcome(const struct memo *memo, uint32_t node);
 /* Where this value leads to; 0 if that is not known. */
 uint32_t memo_next(const struct memo *memo, uint32_t node, uint64_t value);

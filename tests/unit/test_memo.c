@@ -49,6 +49,23 @@ static void knows_what_it_was_told(void **state)
 	memo_free(memo);
 }
 
+static void ends_stay_where_they_are(void **state)
+{
+	enum { MANY = 5000 };
+	struct read_record first = record(64, 0);
+	struct outcome fine = { .output = "the first" };
+	struct memo *memo = memo_new(2 * MANY);
+	const struct outcome *before;
+
+	(void)state;
+	assert_true(memo_add(memo, &first, 1, &fine));
+	before = look_up(memo, (uint64_t[]){ 0 });
+	for (uint64_t i = 1; i < MANY; i++)
+		assert_true(memo_add(memo, (struct read_record[]){ record(64, i) }, 1, &fine));
+	assert_ptr_equal(look_up(memo, (uint64_t[]){ 0 }), before);
+	memo_free(memo);
+}
+
 static void keeps_no_more_than_it_may(void **state)
 {
 	struct read_record a[] = { record(64, 1), record(128, 2) };
@@ -129,6 +146,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(knows_what_it_was_told),
+		cmocka_unit_test(ends_stay_where_they_are),
 		cmocka_unit_test(keeps_no_more_than_it_may),
 		cmocka_unit_test(contradictions),
 		cmocka_unit_test(many_values),
