@@ -255,8 +255,8 @@ static void tell_race(struct binary_registers *r, const struct binary_site *site
 		races_access(actions, (void *)address, size, site->descriptor, site->address,
 			     site->known, &r->frame);
 	else if (r->site & BINARY_AFTER)
-		races_lock_end((void *)address, size, stored, site->address, site->known,
-			       &r->frame);
+		races_lock_end(stored ? actions : actions & ~BINARY_STORES, (void *)address, size,
+			       site->address, site->known, &r->frame);
 	else
 		races_lock_begin((void *)address, size, site->address);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Registers and flags that nobody needs any more: questions may use them. */
+/* Registers and flags that nobody needs any more: questions may use them, and what they got was not
+ * read. */
 #include "binary/binary.h"
 
 enum { FAR = 24 };
@@ -78,6 +79,45 @@ static uint32_t dead_on_all_ways(const struct binary_text *text, uint32_t number
 	return dead;
 }
 
+/* What the convention says of calls is good enough here: it is about what was loaded. */
+static bool is_forgotten(const struct binary_text *text, uint32_t number, unsigned reg,
+			 unsigned steps)
+{
+	enum { RESULTS = 1 << 0 | 1 << 2, ARGUMENTS = 1 << 1 | 1 << 2 | 3 << 6 | 3 << 8 };
+
+	for (uint32_t i = number; steps && i < text->count; steps--, i++) {
+		const struct binary_instruction *instruction = &text->list[i];
+
+		if (instruction->bad || instruction->reads >> reg & 1)
+			return false;
+		if (instruction->calls)
+			return !(ARGUMENTS >> reg & 1);
+		if (instruction->ends)
+			return instruction->leaves && !(RESULTS >> reg & 1);
+		if (instruction->writes >> reg & 1)
+			return true;
+		if (!branches(instruction))
+			continue;
+		if (instruction->conditional && !is_forgotten(text, i + 1, reg, steps / 2))
+			return false;
+		i = jump_goal(text, i);
+		if (i == BINARY_NO_SITE)
+			return false;
+		i--;
+	}
+	return false;
+}
+
+/* An exchange of which nobody wants to know what was there: that is how atomics are stored. */
+static void find_store(const struct binary_text *text, uint32_t number, struct binary_site *site)
+{
+	if (site->deed != BINARY_SWAP || site->source >= 16 ||
+	    !is_forgotten(text, number + 1, site->source, FAR))
+		return;
+	site->operand[0].actions &= ~BINARY_LOADS;
+	site->descriptor |= PERDURE_STORES;
+}
+
 void binary_find_dead(const struct binary_text *text)
 {
 	/* What unwinders need is always alive: all but rax, rcx, rdx, rsi, rdi, r8, r9, r11. */
@@ -91,5 +131,6 @@ void binary_find_dead(const struct binary_text *text)
 		site = &binary_sites[text->list[i].site];
 		site->dead = (uint16_t)(dead_on_all_ways(text, i, ~scratch, FAR) & scratch);
 		site->flags_dead = flags_are_dead(text, i);
+		find_store(text, i, site);
 	}
 }

@@ -60,7 +60,7 @@ static uint64_t own_hash(void)
 static struct header header_of(const struct binary_text *text)
 {
 	return (struct header){
-		.magic = "perdure3",
+		.magic = "perdure4",
 		.tool = own_hash(),
 		.size = text->size,
 		.code = hash_code(text),

@@ -314,10 +314,10 @@ void races_lock_begin(const void *p, uint64_t size, uintptr_t pc)
 	thread_leave();
 }
 
-void races_lock_end(const void *p, uint64_t size, bool stored, uintptr_t pc, uint32_t known,
+void races_lock_end(unsigned actions, const void *p, uint64_t size, uintptr_t pc, uint32_t known,
 		    const struct frame *frame)
 {
-	unsigned actions = RACES_LOADS | (stored ? RACES_STORES : 0);
+	bool stored = actions & RACES_STORES;
 	struct racer *self = enter();
 
 	if (!self)

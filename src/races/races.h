@@ -40,10 +40,10 @@ HIDDEN void races_copying(const void *from);
 /* An access that the compiler knows to be atomic or volatile, to any memory. */
 HIDDEN void races_visible(const void *p, uint64_t descriptor);
 
-/* A locked instruction: before it, and after it if it stores. */
+/* A locked instruction: before it, and after it, when it is known what it has done. */
 HIDDEN void races_lock_begin(const void *p, uint64_t size, uintptr_t pc);
-HIDDEN void races_lock_end(const void *p, uint64_t size, bool stored, uintptr_t pc, uint32_t known,
-			   const struct frame *frame);
+HIDDEN void races_lock_end(unsigned actions, const void *p, uint64_t size, uintptr_t pc,
+			   uint32_t known, const struct frame *frame);
 /* A region that starts before its access. */
 HIDDEN void races_open(unsigned actions, const void *p, uint64_t size, uintptr_t access,
 		       const struct frame *frame);

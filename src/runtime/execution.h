@@ -77,6 +77,8 @@ HIDDEN void foreign_stored(uint64_t address, uint64_t size);
 HIDDEN void recovery_start(void);
 /* Before the program loads: makes memory look right, and notes what is read. */
 HIDDEN void recovery_load(const void *p, uint64_t size, uint32_t flags, const struct frame *frame);
+/* It has a new object there. */
+HIDDEN void recovery_allocated(const void *p, uint64_t size);
 /* `flags` as in a descriptor. */
 HIDDEN void recovery_stored(const void *p, uint64_t size, uint32_t flags,
 			    const struct frame *frame);

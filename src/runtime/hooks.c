@@ -263,7 +263,8 @@ void hook_write_begin(void *p, uint64_t size, uint32_t descriptor, const struct 
 	if (runtime_recovers) {
 		if (descriptor & PERDURE_RMW)
 			event_fence(PERDURE_RMW_FENCE, frame);
-		if (descriptor & (PERDURE_RMW | PERDURE_IF_CHANGED) && in_window(p))
+		if (descriptor & (PERDURE_RMW | PERDURE_IF_CHANGED) &&
+		    !(descriptor & PERDURE_STORES) && in_window(p))
 			recovery_load(p, size, 0, frame);
 		return;
 	}
@@ -330,8 +331,9 @@ void hook_write_end(void *p, uint64_t size, uint32_t descriptor, uint32_t done, 
 	uint32_t stack;
 
 	if (runtime_races && descriptor & PERDURE_RMW)
-		races_lock_end(p, size, done, frame->return_address,
-			       learn_known(frame->return_address), frame);
+		races_lock_end(
+			(done ? RACES_STORES : 0) | (descriptor & PERDURE_STORES ? 0 : RACES_LOADS),
+			p, size, frame->return_address, learn_known(frame->return_address), frame);
 	if (runtime_recovers && done && in_window(p))
 		recovery_stored(p, size, descriptor, frame);
 	if (!in_window(p) || !open_writes.count)

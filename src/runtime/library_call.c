@@ -205,6 +205,8 @@ static void semantic_effect(const struct library_effect *effect, const uint64_t 
 			    frame);
 		if (runtime_logs && !(effect->options & LIBRARY_FILLED) && in_window(p))
 			log_alloc(place_in_window(p), value[1], call->logged, frame);
+		if (runtime_recovers && in_window(p))
+			recovery_allocated(place_in_window(p), value[1]);
 		break;
 	case LIBRARY_FREE:
 		event_free(p, effect->values > 1 ? value[1] : 0, frame);

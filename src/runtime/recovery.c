@@ -22,6 +22,7 @@ enum { FILES = 64, PAGE = 4096 };
 
 struct touched {
 	uint64_t written, read; /* bytes */
+	uint64_t fresh; /* this execution has allocated them: nobody expects anything there */
 };
 
 static struct touched *const touched = (void *)TOUCHED_BASE;
@@ -225,8 +226,12 @@ void recovery_load(const void *p, uint64_t size, uint32_t flags, const struct fr
 	if (!at || !thread_enter())
 		return;
 	locked = spin_lock(&lock, thread_owner());
-	for (uint64_t line = start & -64ull; line < end && line < at->content; line += 64)
-		load_line(line, history_bytes(line, start, end), flags, frame);
+	for (uint64_t line = start & -64ull; line < end && line < at->content; line += 64) {
+		uint64_t bytes = history_bytes(line, start, end), fresh = touched_line(line)->fresh;
+
+		load_line(line, bytes & ~fresh, flags, frame);
+		load_line(line, bytes & fresh, flags | READ_UNJUDGED, frame);
+	}
 	if (locked)
 		spin_unlock(&lock);
 	thread_leave();
@@ -245,6 +250,15 @@ void recovery_stored(const void *p, uint64_t size, uint32_t flags, const struct 
 
 	for (uint64_t line = start & -64ull; at && line < end && line < at->content; line += 64)
 		touched_line(line)->written |= history_bytes(line, start, end);
+}
+
+void recovery_allocated(const void *p, uint64_t size)
+{
+	uint64_t start = (uintptr_t)p, end = start + size;
+	const struct place *at = runtime_execution->lazy ? place_at(start) : NULL;
+
+	for (uint64_t line = start & -64ull; at && line < end && line < at->content; line += 64)
+		touched_line(line)->fresh |= history_bytes(line, start, end);
 }
 
 void recovery_asked(uint64_t what, uint64_t state)
