@@ -445,7 +445,7 @@ static void *allocate_far_aligned(size_t alignment, size_t size)
 }
 
 /* A multiple of the alignment that is a class size is aligned, as spans are. */
-static void *allocate_aligned(size_t alignment, size_t size, const void *frame)
+void *heap_allocate(size_t alignment, size_t size, const void *frame)
 {
 	void *p = NULL;
 	bool zero;
@@ -477,7 +477,7 @@ PUBLIC int posix_memalign(void **result, size_t alignment, size_t size)
 
 	if (alignment % sizeof(void *) || alignment & (alignment - 1) || !alignment)
 		return EINVAL;
-	p = allocate_aligned(alignment, size, __builtin_frame_address(0));
+	p = heap_allocate(alignment, size, __builtin_frame_address(0));
 	if (!p)
 		return ENOMEM;
 	*result = p;
@@ -486,22 +486,22 @@ PUBLIC int posix_memalign(void **result, size_t alignment, size_t size)
 
 PUBLIC void *aligned_alloc(size_t alignment, size_t size)
 {
-	return allocate_aligned(alignment, size, __builtin_frame_address(0));
+	return heap_allocate(alignment, size, __builtin_frame_address(0));
 }
 
 PUBLIC void *memalign(size_t alignment, size_t size)
 {
-	return allocate_aligned(alignment, size, __builtin_frame_address(0));
+	return heap_allocate(alignment, size, __builtin_frame_address(0));
 }
 
 PUBLIC void *valloc(size_t size)
 {
-	return allocate_aligned(4096, size, __builtin_frame_address(0));
+	return heap_allocate(4096, size, __builtin_frame_address(0));
 }
 
 PUBLIC void *pvalloc(size_t size)
 {
-	return allocate_aligned(4096, (size + 4095) / 4096 * 4096, __builtin_frame_address(0));
+	return heap_allocate(4096, (size + 4095) / 4096 * 4096, __builtin_frame_address(0));
 }
 
 PUBLIC size_t malloc_usable_size(void *p)

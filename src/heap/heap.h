@@ -40,4 +40,7 @@ void __perdure_heap_grown(uint64_t used) __attribute__((weak, visibility("defaul
 /* Runtime: an object was freed; what was stored there does not matter any more. */
 void __perdure_heap_freed(void *p, size_t size) __attribute__((weak, visibility("default")));
 
+/* In the heap itself: memory for the caller with this frame; null if there is none. */
+void *heap_allocate(size_t alignment, size_t size, const void *frame);
+
 #endif

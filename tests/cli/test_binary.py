@@ -280,6 +280,41 @@ class Binary(TestCase):
             self.assertEqual(result.stdout.splitlines()[-1], "0 different of 63000", command)
             (self.directory / "pool").unlink()
 
+    def test_operator_new(self):
+        """--pm-heap: allocators bring operators of their own, and what these promise holds."""
+        self.write("other.cc", r"""
+            #include <cstddef>
+            static char memory[1 << 20];
+            static size_t used;
+            void *operator new(size_t size) { return &memory[used += (size + 15) / 16 * 16]; }
+            void operator delete(void *) noexcept {}
+            void operator delete(void *, size_t) noexcept {}""")
+        self.write("user.cc", r"""
+            #include <cstdio>
+            #include <new>
+            struct alignas(64) line { long word[8]; };
+            static int calls;
+            static void handler() { if (++calls == 2) std::set_new_handler(nullptr); }
+            int main(int argc, char **argv)
+            {
+                volatile size_t much = (size_t)1 << 60;
+                volatile long *one = new long, *many = new long[0];
+                line *aligned = new line;
+                std::set_new_handler(handler);
+                try { printf("%p\\n", new char[much]); } catch (std::bad_alloc &) { printf("%d calls\\n", calls); }
+                printf("%d\\n", new (std::nothrow) char[much] == nullptr && (size_t)aligned % 64 == 0 && many);
+                delete[] many;
+                delete aligned;
+                *one = 7; /* never flushed */
+                return 0;
+            }""".replace("\\\\n", "\\n"))
+        self.build("g++", "other.cc", "libother.so", "-shared", "-fPIC", "-O1")
+        for name, flags in (("user", ()), ("user-other", ("-Wl,--no-as-needed", "./libother.so"))):
+            self.build("g++", "user.cc", name, "-std=c++17", "-O1", *flags)
+            result = self.run_tool("run", "--pm-heap", "./" + name, status=1)
+            self.assertEqual(result.stdout, self.native("./user"))
+            self.assertIn("missing-flush [correctness]: 8 bytes", result.stderr)
+
     def test_random_instructions(self):
         """Registers, flags, memory and signals are the same, in moved code and in its hits."""
         count, seeds = os.environ.get("PERDURE_RANDOM_INSTRUCTIONS", "2000 1").split()
