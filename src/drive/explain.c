@@ -29,6 +29,7 @@ struct failure {
 	uint32_t *old;                /* numbers of lines that are not the newest */
 	uint32_t olds;
 	unsigned probes;
+	double until;
 };
 
 /* ---- running it again ---- */
@@ -51,7 +52,7 @@ static bool run_probe(struct failure *f, const struct task *task)
 		if (!worker_hear(f->engine, worker))
 			return false;
 		worker_watch(f->engine, worker);
-		if (target_interrupted())
+		if (target_interrupted() || target_now() > f->until)
 			return false;
 	}
 	worker->probe = false;
@@ -65,7 +66,7 @@ static bool fails_with(struct failure *f, const uint32_t *version)
 	struct chain_state *state;
 	bool ran;
 
-	if (f->probes >= PROBES)
+	if (f->probes >= PROBES || target_now() > f->until)
 		return false;
 	state = chain_fixed(&f->run.view, &f->worker->image, version);
 	ran = run_probe(f, &(struct task){ .from = state, .latest = true });
@@ -423,6 +424,7 @@ void explain_failures(struct engine *engine)
 			.worker = worker,
 			.finding = finding,
 			.witness = &engine->check->witness[finding->witness - 1],
+			.until = until,
 		};
 
 		done[finding - engine->session->raw.entry] = 1;

@@ -272,6 +272,35 @@ class Check(TestCase):
         self.assertIn("is this the program that recovers", self.result["limits"][0])
         self.assertGreater(self.result["stats"]["vacuous_recoveries"], 10)
 
+    def test_explaining_takes_its_time_and_no_more(self):
+        """Recovery dies if all lines are missing, and hangs if some are: there is no end to asking which."""
+        self.write("hangs.c", r"""
+            #include "pm.h"
+            #include <stdlib.h>
+            enum { LINES = 60 };
+            int main(int argc, char **argv)
+            {
+                volatile long *pm = (volatile long *)pm_map(argv);
+                volatile long sum = 0;
+                if (pm[0]) {
+                    for (int i = 1; i <= LINES; i++)
+                        sum += pm[i * 8];
+                    if (!sum)
+                        abort();
+                    while (sum < LINES)
+                        ;
+                    return 0;
+                }
+                for (int i = 1; i <= LINES; i++)
+                    pm[i * 8] = 1;
+                pm[0] = 1;
+                PERSIST(&pm[0]);
+                return 0;
+            }""")
+        self.compile("-I", PROGRAMS, "hangs.c", "-g", "-o", "hangs")
+        result = self.run_tool("check", "--pm", "pool", "--timeout", "5", "./hangs", "pool", status=1)
+        self.assertIn("SIGABRT", result.stderr)
+
     def test_budgets(self):
         self.check("quiet", "4000", status=4, options=["--max-time", "1"])
         self.assertIn("--max-time", " ".join(self.result["limits"]))
