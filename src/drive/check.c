@@ -48,7 +48,7 @@ static bool choose_one(struct engine *engine, uint32_t event)
 		return false;
 	engine->crash[0] = event;
 	engine->crashes = engine->share = 1;
-	engine->next_crash = 0;
+	engine->next_crash = engine->last_done = 0;
 	engine->check->counts.crash_points_chosen++;
 	return true;
 }
@@ -74,7 +74,7 @@ static bool choose_crashes(struct engine *engine)
 						   : (uint64_t)i * (history->crashes - 1) /
 							     (wanted - 1)];
 	engine->crashes = wanted;
-	engine->next_crash = 0;
+	engine->next_crash = engine->last_done = 0;
 	engine->check->counts.crash_points_chosen += wanted;
 	engine->share = wanted / engine->workers / 4;
 	engine->share = engine->share < 1           ? 1
@@ -229,6 +229,8 @@ static int give_work(struct engine *engine, struct worker *worker)
 				worker->chains = next;
 			}
 			engine->check->counts.crash_points_done++;
+			if (engine->crash[worker->crash_number] > engine->last_done)
+				engine->last_done = engine->crash[worker->crash_number];
 			resume_note_done(engine, worker->crash_number);
 			if (worker->cut)
 				session_limit(
@@ -533,8 +535,10 @@ static void note_reads(struct engine *engine)
 	for (uint32_t i = 0; i < history->parts; i++) {
 		uint32_t event = history->part[i].event;
 
+		/* What was stored after the last crash that was tried may be read, or not. */
 		if (history->part[i].settled == HISTORY_NEVER &&
-		    was_read[event / 8] >> event % 8 & 1)
+		    (was_read[event / 8] >> event % 8 & 1 ||
+		     (check->budget && event >= engine->last_done)))
 			check_mark_read(check, history->event[event].stack);
 	}
 	check->follows_reads = true;
@@ -746,7 +750,8 @@ void check_classify_lost(const struct check *check)
 		    (stack / 8 < check->read_room && check->read[stack / 8] >> stack % 8 & 1))
 			continue;
 		entry->kind = KIND_TRANSIENT_DATA;
-		entry->count = wanted ? entry->count : 0;
+		/* A replay has tried one crash, and knows little of it. */
+		entry->count = wanted && !check->settings.only_crash ? entry->count : 0;
 	}
 }
 

@@ -79,6 +79,7 @@ struct engine {
 	struct resume resume;
 	uint32_t *crash; /* events before which it crashes */
 	uint32_t crashes, next_crash;
+	uint32_t last_done;    /* the latest of those that are done with */
 	uint32_t share;        /* how many a worker takes at a time */
 	struct zygote program; /* the run before the crash is a fork of this */
 	uint64_t seed;         /* of the last recovery that chose by chance */

@@ -224,6 +224,36 @@ class Work(TestCase):
             self.assertLessEqual(result["stats"]["executions"], times + 3)
             self.assertTrue(result["complete"])
 
+    def test_what_a_budget_leaves_open(self):
+        """The first crash takes longer than there is time: nobody knows whether what comes later is read."""
+        self.write("late.c", r"""
+            #include "pm.h"
+            enum { LINES = 40 };
+            int main(int argc, char **argv)
+            {
+                long *pm = (long *)pm_map(argv), sum = 0;
+                volatile long *made = &pm[0], *two = &pm[8];
+                if (*made) {
+                    if (*two && !pm[16])
+                        __builtin_trap();
+                    for (int i = 3; i < LINES; i++)
+                        sum += pm[i * 8];
+                    return sum < 0;
+                }
+                for (int i = 3; i < LINES; i++)
+                    pm[i * 8] = 1;
+                *made = 1;
+                PERSIST(&pm[0]);
+                pm[16] = 1; /* never flushed */
+                *two = 1;
+                PERSIST(&pm[8]);
+                return 0;
+            }""")
+        self.compile("-I", PROGRAMS, "late.c", "-g", "-o", "late")
+        self.run_tool("model", "--jobs", "1", "--max-time", "1", "--pm", "pool", "--json", "result.json", "./late",
+                      "pool", status=1)
+        self.assertEqual([f["kind"] for f in self.load()["findings"] if f["sites"][0]["line"] == 20], ["missing-flush"])
+
     def test_goes_on_after_an_interruption(self):
         self.write("slow.c", SLOW)
         self.compile("-O1", "-I", PROGRAMS, "slow.c", "-o", "slow")
