@@ -107,6 +107,13 @@ static bool explain_emptiness(const struct session *session, const char *program
 			fprintf(stderr, "  %s\n", session->seen_file[i]);
 		return true;
 	}
+	if (session->races.on && session->races.discovers) {
+		fprintf(stderr,
+			"perdure: %s was ended in its first run, before it was watched; --max-time "
+			"gives all runs their share\n",
+			program);
+		return true;
+	}
 	if (session->races.on && !session->races.regions) {
 		fprintf(stderr,
 			"perdure: %s touched no persistent memory before it ended; nothing "

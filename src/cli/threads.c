@@ -69,7 +69,7 @@ static bool run_all(struct rerun *rerun, long runs, struct target_end *end)
 		return false;
 	if (end->budget && !target_interrupted())
 		end->budget = NULL;
-	races->discovers = false;
+	races->discovers = end->budget != NULL;
 	for (long i = 1; i <= runs && !end->budget; i++) {
 		bool done;
 

@@ -231,6 +231,8 @@ struct access {
 HIDDEN void regions_access(struct racer *self, const struct access *access);
 /* Words of PM that locked instructions change, and those that are locks. */
 HIDDEN void regions_note_word(const void *p, bool is_lock);
+/* What the program says to be volatile: as uninteresting as locks are. */
+HIDDEN void regions_exclude(const void *p, uint64_t size);
 HIDDEN bool regions_is_word(const void *p);
 HIDDEN bool regions_is_lock(const void *p);
 /* Is the next region of this thread one that is followed? */

@@ -42,9 +42,21 @@ void regions_start(void)
 
 /* ---- words ---- */
 
+enum { WORD = 4 };
+
 static uint16_t word_bit(const void *p)
 {
-	return (uint16_t)(1u << (uintptr_t)p % LINE / 4);
+	return (uint16_t)(1u << (uintptr_t)p % LINE / WORD);
+}
+
+static void note_lock(const void *p)
+{
+	uint16_t *locks = &line_at((uintptr_t)p)->locks;
+
+	if (__atomic_load_n(locks, __ATOMIC_RELAXED) & word_bit(p))
+		return;
+	__atomic_fetch_or(locks, word_bit(p), __ATOMIC_SEQ_CST);
+	loads_disturb((uintptr_t)p & -(uint64_t)LINE);
 }
 
 void regions_note_word(const void *p, bool is_lock)
@@ -53,10 +65,16 @@ void regions_note_word(const void *p, bool is_lock)
 
 	if (!(l->words & word_bit(p)))
 		__atomic_fetch_or(&l->words, word_bit(p), __ATOMIC_RELAXED);
-	if (!is_lock || l->locks & word_bit(p))
-		return;
-	__atomic_fetch_or(&l->locks, word_bit(p), __ATOMIC_SEQ_CST);
-	loads_disturb((uintptr_t)p & -(uint64_t)LINE);
+	if (is_lock)
+		note_lock(p);
+}
+
+void regions_exclude(const void *p, uint64_t size)
+{
+	uint64_t word = (uintptr_t)p & -(uint64_t)WORD, end = (uintptr_t)p + size;
+
+	for (; word < end && !runtime_session->races.discovers; word += WORD)
+		note_lock((const void *)word);
 }
 
 bool regions_is_word(const void *p)

@@ -5,6 +5,7 @@
  * there is answered yes to libpmem* only, because that makes PMDK announce what it does; any
  * other program would behave differently for no gain.
  */
+#include "races/races.h"
 #include "runtime/hooks.h"
 
 #define TOOL_BASE(a, b) ((uint32_t)(a) << 24 | (uint32_t)(b) << 16)
@@ -33,6 +34,8 @@ static void exclude(struct session_thread *thread, uint64_t address, uint64_t si
 	if (on && size >= 4096 && address % 4096 == 0)
 		return;
 	lines_exclude(&runtime_session->lines, &thread->lines, address, size, on);
+	if (on && runtime_races)
+		regions_exclude((void *)address, size);
 	if (on)
 		tell(thread, PERDURE_EVENT_VOLATILE, 0, (void *)address, size, 0);
 }

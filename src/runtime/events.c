@@ -255,6 +255,8 @@ void event_volatile(void *p, size_t size)
 		return;
 	p = place_in_window(p);
 	lines_exclude(&runtime_session->lines, &thread->lines, (uintptr_t)p, size, true);
+	if (runtime_races)
+		regions_exclude(p, size);
 	tell(thread, PERDURE_EVENT_VOLATILE, 0, p, size, 0);
 	thread_leave();
 }

@@ -252,7 +252,7 @@ class Work(TestCase):
         self.compile("-I", PROGRAMS, "late.c", "-g", "-o", "late")
         self.run_tool("model", "--jobs", "1", "--max-time", "1", "--pm", "pool", "--json", "result.json", "./late",
                       "pool", status=1)
-        self.assertEqual([f["kind"] for f in self.load()["findings"] if f["sites"][0]["line"] == 20], ["missing-flush"])
+        self.assertEqual([f["kind"] for f in self.load()["findings"] if f["sites"][0]["line"] == 19], ["missing-flush"])
 
     def test_goes_on_after_an_interruption(self):
         self.write("slow.c", SLOW)

@@ -174,6 +174,61 @@ class Races(TestCase):
                 self.races(self.directory / "apart.c", "--detector", detector, status=status)
                 self.assertEqual([n for f in self.load()["findings"] for n in f["race"]["detectors"]], names)
 
+    def test_volatile_data(self):
+        self.write("volatile.c", r"""
+            #include "../programs/pm.h"
+            #include <pthread.h>
+            static long *pm;
+            static void *store(void *unused)
+            {
+                for (int i = 0; i < 2000; i++)
+                    __atomic_fetch_add(&pm[1], 1, __ATOMIC_RELAXED);
+                return unused;
+            }
+            static void *load(void *unused)
+            {
+                long sum = 0;
+                for (int i = 0; i < 2000; i++)
+                    sum += __atomic_load_n(&pm[1], __ATOMIC_RELAXED) + pm[32];
+                return sum ? NULL : unused;
+            }
+            static long *pm_map_and_say(char **argv)
+            {
+                long *p = pm_map(argv);
+                if (argv[2]) { /* VALGRIND_PMC_REMOVE_PMEM_MAPPING */
+                    volatile uint64_t request[6] = { (uint64_t)'P' << 24 | 'C' << 16 | 2, (uintptr_t)&p[1], sizeof(*p) };
+                    uint64_t answer = 0;
+                    __asm__ volatile("rolq $3, %%rdi; rolq $13, %%rdi; rolq $61, %%rdi; rolq $51, %%rdi;"
+                                     "xchgq %%rbx, %%rbx" : "=d"(answer) : "a"(request), "0"(answer) : "cc", "memory");
+                }
+                return p;
+            }
+            #define pm_map pm_map_and_say
+            """.replace("../programs", str(PROGRAMS)) + TWO_THREADS)
+        for tool in "gcc", TOOLS / "perdure-cc":
+            self.build(tool, self.directory / "volatile.c", "-O2")
+            self.races(self.directory / "volatile.c", status=1)
+            self.run_tool("threads", "--pm", "pool", "./program", "pool", "volatile", status=0)
+
+    def test_ended_in_the_first_run(self):
+        self.write("endless.c", r"""
+            #include "../programs/pm.h"
+            int main(int argc, char **argv)
+            {
+                volatile long *pm = (volatile long *)pm_map(argv);
+                close(open("ready", O_CREAT | O_WRONLY, 0600));
+                for (;;)
+                    pm[0]++;
+            }""".replace("../programs", str(PROGRAMS)))
+        self.build("gcc", self.directory / "endless.c", "-O2")
+        process = subprocess.Popen([TOOLS / "perdure", "threads", "--pm", "pool", "./program", "pool"], text=True,
+                                   cwd=self.directory, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        while not (self.directory / "ready").exists():
+            self.assertIsNone(process.poll())
+        process.terminate()
+        self.assertIn("was ended in its first run", process.communicate(timeout=60)[1])
+        self.assertEqual(process.returncode, 4)
+
     def test_options(self):
         source = RACES / "figure1.c"
         self.build("gcc", source, "-O2")
