@@ -199,7 +199,7 @@ class Races(TestCase):
                     volatile uint64_t request[6] = { (uint64_t)'P' << 24 | 'C' << 16 | 2, (uintptr_t)&p[1], sizeof(*p) };
                     uint64_t answer = 0;
                     __asm__ volatile("rolq $3, %%rdi; rolq $13, %%rdi; rolq $61, %%rdi; rolq $51, %%rdi;"
-                                     "xchgq %%rbx, %%rbx" : "=d"(answer) : "a"(request), "0"(answer) : "cc", "memory");
+                                     "xchgq %%rbx,%%rbx" : "=d"(answer) : "a"(request), "0"(answer) : "cc", "memory");
                 }
                 return p;
             }
