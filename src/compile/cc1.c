@@ -129,7 +129,7 @@ static bool wants_errors(const struct step *step)
 	return false;
 }
 
-/* Old C gets a second chance with what gcc would accept. */
+/* What is old gets a second chance with what gcc would accept. */
 static int compile_to_bitcode(const struct step *step, int fd)
 {
 	int errors = memory_file("perdure-messages"), again = memory_file("perdure-messages");
@@ -139,8 +139,9 @@ static int compile_to_bitcode(const struct step *step, int fd)
 	char *messages = read_all(errors);
 	bool accepted = false;
 
-	if (status > 0 && strncmp(language, "c++", 3) != 0 && !wants_errors(step) &&
-	    hints_flags(messages, &flags) && run_front_end(step, &flags, fd, again) == 0) {
+	if (status > 0 &&
+	    hints_flags(messages, strncmp(language, "c++", 3) == 0, wants_errors(step), &flags) &&
+	    run_front_end(step, &flags, fd, again) == 0) {
 		char *warnings = read_all(again);
 
 		accepted = true;

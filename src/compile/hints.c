@@ -17,9 +17,10 @@ static const struct hint {
 	{ "[-Wreturn-mismatch]", "-Wno-error=return-mismatch", true },
 	{ "[-Wreturn-type]", "-Wno-error=return-type", true },
 	{ "-fheinous-gnu-extensions", "-fheinous-gnu-extensions", true },
-	{ "[-Wc++11-narrowing]", "-Wno-c++11-narrowing", false },
-	{ "[-Wregister]", "-Wno-register", false },
-	{ "[-Wreserved-user-defined-literal]", "-Wno-reserved-user-defined-literal", false },
+	{ "[-Wc++11-narrowing]", "-Wno-c++11-narrowing", true },
+	{ "[-Wregister]", "-Wno-register", true },
+	{ "[-Wreserved-user-defined-literal]", "-Wno-reserved-user-defined-literal", true },
+	{ "'omp.h' file not found", "the header that Debian has in libomp-19-dev", false },
 	{ "always_inline function", "-march=native (or the -m flag that the message names)",
 	  false },
 	{ "function definition is not allowed here",
@@ -55,6 +56,9 @@ struct collection {
 	bool other; /* an error that no flag would cure */
 };
 
+/* Of templates that nobody uses, gcc does not want to know whether all names in them are there. */
+static const char lazily[] = "-fdelayed-template-parsing";
+
 static void collect(const struct hint *hint, void *argument)
 {
 	struct collection *collection = argument;
@@ -65,16 +69,18 @@ static void collect(const struct hint *hint, void *argument)
 		collection->other = true;
 }
 
-bool hints_flags(const char *messages, struct arguments *flags)
+bool hints_flags(const char *messages, bool cxx, bool strict, struct arguments *flags)
 {
 	struct collection collection = { 0 };
 
 	each_error(messages, collect, &collection);
-	if (collection.other)
+	if (collection.other && !cxx)
 		return false;
 	for (int i = 0; i < HINTS; i++)
-		if (collection.seen[i])
+		if (collection.seen[i] && hints[i].gcc_accepts && !strict)
 			arguments_add(flags, hints[i].flag);
+	if (collection.other)
+		arguments_add(flags, lazily);
 	return flags->count > 0;
 }
 
@@ -116,4 +122,7 @@ void hints_print(const char *messages, bool accepted)
 					: "perdure-cc: note: this may be fine for gcc; with clang "
 					  "it helps to add: %s\n",
 				hints[i].flag);
+	if (accepted && collection.other)
+		fprintf(stderr, "perdure-cc: note: accepted as gcc does; for clang alone add: %s\n",
+			lazily);
 }

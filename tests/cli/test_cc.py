@@ -112,6 +112,21 @@ int main() {
         self.write("nested.c", "int f(int x) { int g(int y) { return x + y; } return g(1); }\n")
         self.assertIn("nested functions", self.compile("-c", "nested.c", status=1).stderr)
 
+    def test_old_cxx_is_accepted_with_a_note(self):
+        self.write("old.cc", "template <class T> struct list { int a; void f(list &l) { a = l.nothing(); } };\n"
+                             "int main() { list<int> l; register int i = 3; long n = 5; int a[] = { (int)i, n };\n"
+                             "l.a = a[1]; return l.a - 5; }\n")
+        result = self.compile("-std=c++17", "old.cc", tool="perdure-c++", silent=False)
+        for flag in "-Wno-c++11-narrowing", "-Wno-register", "-fdelayed-template-parsing":
+            self.assertIn("for clang alone add: " + flag, result.stderr)
+        self.assertEqual(subprocess.run(["./a.out"], cwd=self.directory).returncode, 0)
+        self.compile("-std=c++17", "-Werror", "old.cc", tool="perdure-c++", status=1)
+        self.write("unused.cc", "template <class T> struct list { void f(list &l) { l.nothing(); } };\nint main() {}\n")
+        self.compile("-Werror", "unused.cc", tool="perdure-c++", silent=False)
+        self.write("used.cc", "template <class T> struct list { void f(list &l) { l.nothing(); } };\n"
+                              "int main() { list<int> l; l.f(l); }\n")
+        self.assertIn("no member named 'nothing'", self.compile("used.cc", tool="perdure-c++", status=1).stderr)
+
     def test_inline_functions_of_c99(self):
         self.write("inline.c", "inline int f(int x) { return x + 1; }\nint main(void) { return f(4); }\n")
         self.compile("-O1", "inline.c")
