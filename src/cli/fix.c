@@ -134,12 +134,68 @@ static void fix_all(struct changes *changes, const struct request *request, cons
 		}
 }
 
+/* Cuts the path to the directory that it is in; false if it is the root. */
+static bool go_up(char *path)
+{
+	char *slash = strrchr(path, '/');
+
+	if (!slash || slash == path)
+		return false;
+	*slash = 0;
+	return true;
+}
+
+static bool is_below(const char *path, const char *directory)
+{
+	size_t length = strlen(directory);
+
+	return strncmp(path, directory, length) == 0 && path[length] == '/';
+}
+
+/*
+ * Tools that apply a diff want names below a directory: that of the repository, or one that has the
+ * file and us. `top` is that directory, empty if it is this one.
+ */
+static const char *name_in_diff(const char *path, char top[PATH_MAX])
+{
+	char here[PATH_MAX], inside[PATH_MAX + 8];
+
+	*top = 0;
+	if (*path != '/' || strlen(path) >= PATH_MAX || !getcwd(here, sizeof(here)))
+		return path;
+	strcpy(top, path);
+	while (go_up(top)) {
+		snprintf(inside, sizeof(inside), "%s/.git", top);
+		if (access(inside, F_OK) == 0)
+			return path + strlen(top) + 1;
+	}
+	strcpy(top, here);
+	while (!is_below(path, top))
+		if (!go_up(top)) {
+			*top = 0;
+			return path;
+		}
+	if (strcmp(top, here) == 0)
+		*top = 0;
+	return path + (*top ? strlen(top) : strlen(here)) + 1;
+}
+
 static bool print_changes(const struct changes *changes)
 {
+	char top[PATH_MAX], said[PATH_MAX] = "";
 	bool any = false;
 
-	for (unsigned i = 0; i < changes->files; i++)
-		any |= repair_diff(changes->file[i].file, stdout);
+	for (unsigned i = 0; i < changes->files; i++) {
+		const char *name = name_in_diff(changes->file[i].path, top);
+
+		if (!repair_diff(changes->file[i].file, name, stdout))
+			continue;
+		any = true;
+		if (*top && strcmp(top, said) != 0)
+			fprintf(stderr, "perdure: %s is below %s: patch -p1 -d %s\n", name, top,
+				top);
+		strcpy(said, top);
+	}
 	fflush(stdout);
 	return any;
 }

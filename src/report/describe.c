@@ -153,6 +153,15 @@ static void describe_unlogged(struct finding *f, const char *place)
 	}
 }
 
+/* The crash is inside of the call of a library that has made the store: nothing behind it helps. */
+static bool crashes_in_call(const struct finding *f, const struct site *store)
+{
+	const struct frame_info *call = site_shown(store), *crash = site_shown(&f->crash);
+
+	return store->shown && f->crash.frames && f->crash.shown && call && crash && call->file &&
+	       crash->file && call->line == crash->line && strcmp(call->file, crash->file) == 0;
+}
+
 /* Why the store at this site was lost, and what would have kept it. */
 static void explain_loss(struct finding *f, unsigned site, enum history_reason why,
 			 const char *what)
@@ -169,17 +178,23 @@ static void explain_loss(struct finding *f, unsigned site, enum history_reason w
 		edit(f, "persist", store);
 	} else if (why == HISTORY_NOT_FENCED && !flush) {
 		f->detail = format("%s (non-temporal), and not fenced before the crash", what);
+		if (crashes_in_call(f, &f->site[site]))
+			return;
 		f->fix = format("add a fence after %s:%u", store->file, store->line);
 		edit(f, "fence", store);
 	} else if (why == HISTORY_NOT_FENCED && flush->file) {
 		f->detail = format("%s, written back at %s:%u, but not fenced before the crash",
 				   what, flush->file, flush->line);
+		if (crashes_in_call(f, &f->site[site]))
+			return;
 		f->fix = format("fence after %s:%u, before anything makes recovery read it",
 				flush->file, flush->line);
 		edit(f, "fence", flush);
 	} else if (why == HISTORY_FLUSHED_LATER && flush && flush->file) {
 		f->detail = format("%s, and persistent too late (written back at %s:%u)", what,
 				   flush->file, flush->line);
+		if (crashes_in_call(f, &f->site[site]))
+			return;
 		f->fix = format("write the line back and fence after %s:%u, before anything makes "
 				"recovery read it",
 				store->file, store->line);

@@ -594,7 +594,7 @@ static void print_hunk(const struct repair_file *file, unsigned from, unsigned t
 	}
 }
 
-bool repair_diff(const struct repair_file *file, FILE *out)
+bool repair_diff(const struct repair_file *file, const char *name, FILE *out)
 {
 	bool any = false;
 	int shift = 0;
@@ -608,7 +608,7 @@ bool repair_diff(const struct repair_file *file, FILE *out)
 			if (is_changed(&file->line[k]))
 				last = k;
 		if (!any)
-			fprintf(out, "--- a/%s\n+++ b/%s\n", file->path, file->path);
+			fprintf(out, "--- a/%s\n+++ b/%s\n", name, name);
 		any = true;
 		last = last + CONTEXT + 1 < file->lines ? last + CONTEXT + 1 : file->lines;
 		print_hunk(file, from, last, shift, out);

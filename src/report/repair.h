@@ -22,8 +22,8 @@ struct repair_wish {
 /* Null if it was done, or needs nothing any more; otherwise why it could not be. */
 const char *repair_edit(struct repair_file *file, const struct repair_wish *wish);
 
-/* As `diff -u` would show it. False if there is no difference. */
-bool repair_diff(const struct repair_file *file, FILE *out);
+/* As `diff -u` would show it, with this name. False if there is no difference. */
+bool repair_diff(const struct repair_file *file, const char *name, FILE *out);
 /* False with errno. */
 bool repair_save(const struct repair_file *file);
 /* Back to what it was. */

@@ -74,6 +74,55 @@ class Fix(TestCase):
         self.assertEqual((self.directory / "program.c").read_text(), patched)
         self.assertNotEqual(patched, before)
 
+    def test_the_diff_of_a_file_elsewhere(self):
+        """As CMake builds: sources are named by their whole path, and we are somewhere else."""
+        self.write("source/program.c", self.program("    d->value = 2;"))
+        build = self.directory / "build"
+        build.mkdir()
+        subprocess.run([TOOLS / "perdure-cc", "-g", self.directory / "source/program.c", "-o", "program"], cwd=build, check=True)
+        subprocess.run([TOOLS / "perdure", "run", "--quiet", "--pm", "pool", "--json", "result.json", "./program"], cwd=build)
+        for git, top in ((False, self.directory), (True, self.directory / "source")):
+            if git:
+                subprocess.run(["git", "init", "-q", "."], cwd=top, check=True)
+            before = (self.directory / "source/program.c").read_text()
+            diff = subprocess.run([TOOLS / "perdure", "fix", "result.json"], cwd=build, capture_output=True, text=True)
+            self.assertIn("patch -p1 -d %s" % top, diff.stderr)
+            tool = ["git", "apply", "-"] if git else ["patch", "-p1"]
+            subprocess.run(tool, cwd=top, input=diff.stdout, text=True, check=True, capture_output=True)
+            self.assertNotEqual((self.directory / "source/program.c").read_text(), before)
+            (self.directory / "source/program.c").write_text(before)
+
+    def test_nothing_behind_a_call_helps(self):
+        """A crash inside of a library's call, whose stores are the library's own business."""
+        self.write("program.c", r"""
+            #include <libpmemobj.h>
+            #include <stdlib.h>
+            #include <unistd.h>
+            struct root { PMEMoid a, b; };
+            int main(int argc, char **argv)
+            {
+                int fresh = access(argv[1], F_OK) != 0;
+                PMEMobjpool *pool = fresh ? pmemobj_create(argv[1], "x", PMEMOBJ_MIN_POOL, 0666) : pmemobj_open(argv[1], "x");
+                struct root *root;
+                if (!pool)
+                    return 0;
+                root = pmemobj_direct(pmemobj_root(pool, sizeof(*root)));
+                if (fresh) {
+                    pmemobj_alloc(pool, &root->a, 64, 1, NULL, NULL);
+                    pmemobj_alloc(pool, &root->b, 64, 1, NULL, NULL);
+                } else if (root->a.off && !root->b.off) {
+                    abort();
+                }
+                pmemobj_close(pool);
+                return 0;
+            }""")
+        self.compile("-g", "program.c", "-o", "program", "-lpmemobj")
+        self.run_tool("check", "--quiet", "--pm", "pool", "--json", "result.json", "./program", "pool", status=1,
+                      environment={"PMEM_IS_PMEM_FORCE": "1"})
+        findings = self.load()["findings"]
+        self.assertIn("crash-symptom", [f["kind"] for f in findings])
+        self.assertEqual([f["fix"]["text"] for f in findings if "fence" in (f.get("fix") or {}).get("text", "")], [])
+
     def test_statement_without_braces(self):
         self.analyse(self.program("    if (fd > 0)\n        d->value = 1;\n    else\n        return 3;"))
         self.run_tool("fix", "--verify", self.build, "result.json", status=0)
