@@ -111,7 +111,7 @@ static bool keep_files(const struct session *session)
 static void warn_of_vacuous(const struct check *check)
 {
 	const struct check_counts *counts = &check->counts;
-	char text[160];
+	char text[240];
 
 	/* With further crashes, a recovery may be there for the next one only. */
 	if (!counts->recoveries || counts->vacuous * 2 <= counts->recoveries ||
@@ -119,8 +119,12 @@ static void warn_of_vacuous(const struct check *check)
 		return;
 	snprintf(text, sizeof(text),
 		 "%lu of %lu recoveries ended without reading anything that was stored before the "
-		 "crash: is this the program that recovers (--recover)?",
-		 counts->vacuous, counts->recoveries);
+		 "crash: %s",
+		 counts->vacuous, counts->recoveries,
+		 check->session->options.heap
+			 ? "a program whose PM is the heap finds its data again with "
+			   "perdure_root_get (docs/annotations.md)"
+			 : "is this the program that recovers (--recover)?");
 	session_limit(check->session, UINT32_MAX, text);
 }
 

@@ -305,7 +305,8 @@ bool finding_again(const struct finding *f, const struct result *result, char *t
 	if (f->input && result->inputs)
 		snprintf(text, size, "perdure replay%s%s %s", usual ? "" : " --inputs ",
 			 usual ? "" : result->inputs, f->id);
-	else if (!f->input && !result->races && result->json && strcmp(result->json, "-") != 0)
+	else if (!f->input && !result->races && result->json && strcmp(result->json, "-") != 0 &&
+		 strncmp(result->json, "/proc/", 6) != 0) /* a replay's own */
 		snprintf(text, size, "perdure replay --from %s %s", result->json, f->id);
 	else
 		return false;

@@ -134,8 +134,9 @@ static void describe_duplicate(struct finding *f, uint64_t again)
 
 static void describe_unlogged(struct finding *f, const char *place)
 {
-	const char *inside = f->sites > 1 ? "in a transaction that did not log them"
-					  : "outside of any transaction";
+	const char *inside = f->sites < 2   ? "outside of any transaction"
+			     : f->size == 1 ? "in a transaction that did not log it"
+					    : "in a transaction that did not log them";
 	const struct frame_info *frame = site_shown(&f->site[0]);
 
 	f->detail = strdup("in the transaction that begins here");

@@ -121,7 +121,9 @@ PUBLIC void *__perdure_root_get(unsigned id)
 
 	if (!slot)
 		return NULL;
-	if (runtime_wants_loads)
+	if (runtime_recovers) /* it is stored and persisted in one step */
+		recovery_load(slot, sizeof(*slot), READ_UNJUDGED, FRAME);
+	else if (runtime_wants_loads)
 		hook_load(slot, PERDURE_ATOMIC | sizeof(*slot), FRAME);
 	return *slot;
 }

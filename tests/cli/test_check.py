@@ -301,6 +301,27 @@ class Check(TestCase):
         result = self.run_tool("check", "--pm", "pool", "--timeout", "5", "./hangs", "pool", status=1)
         self.assertIn("recovery aborts", result.stderr)
 
+    def test_roots_of_the_heap(self):
+        self.write("roots.c", r"""
+            #include <emmintrin.h>
+            #include <perdure/perdure.h>
+            #include <stdlib.h>
+            int main(int argc, char **argv)
+            {
+                long *p = argc > 1 ? NULL : perdure_root_get(0);
+                if (p)
+                    return *p != 7;
+                p = aligned_alloc(64, 64);
+                *p = 7;
+                _mm_clflush(p);
+                _mm_sfence();
+                perdure_root_set(0, p);
+                return 0;
+            }""")
+        self.compile("-g", "roots.c", "-o", "roots")
+        self.run_tool("check", "--pm-heap", "--strict-commit", "./roots", status=0)
+        self.assertIn("perdure_root_get", self.run_tool("check", "--pm-heap", "./roots", "forgetful", status=0).stderr)
+
     def test_budgets(self):
         self.check("quiet", "4000", status=4, options=["--max-time", "1"])
         self.assertIn("--max-time", " ".join(self.result["limits"]))
