@@ -120,6 +120,7 @@ int command_threads(char **words)
 	find_functions(session, &options);
 	done = run_all(&rerun, options.runs ? options.runs : 1, &end);
 	rerun_finish(&rerun);
+	races_drop_locks(session);
 	if (!done) {
 		listener_finish(session, options.max_time);
 		return EXIT_CANNOT_WORK;

@@ -28,27 +28,9 @@ void learn_start(void)
 
 /* ---- the table of instructions ---- */
 
-static struct races_instruction *entry_of(uint64_t key, bool make)
+static struct races_instruction *entry_of(uintptr_t pc, bool make)
 {
-	struct session_races *races = &runtime_session->races;
-
-	for (uint64_t at = key;; at++) {
-		struct races_instruction *entry = &races->instruction[at % RACES_LEARNED];
-		uint64_t seen = __atomic_load_n(&entry->key, __ATOMIC_ACQUIRE);
-
-		if (seen == key)
-			return entry;
-		if (seen)
-			continue;
-		if (!make || races->learned > RACES_LEARNED / 4 * 3)
-			return NULL;
-		if (__atomic_compare_exchange_n(&entry->key, &seen, key, false, __ATOMIC_ACQ_REL,
-						__ATOMIC_ACQUIRE)) {
-			__atomic_fetch_add(&races->learned, 1, __ATOMIC_RELAXED);
-			return entry;
-		}
-		at--; /* somebody was faster: perhaps with the same key */
-	}
+	return races_instruction(&runtime_session->races, modules_key(pc), make);
 }
 
 /* What is known to be known, by address. */
@@ -64,7 +46,7 @@ void learn_is(uintptr_t pc, uint32_t flags)
 
 	if (cached[at].pc == pc && (cached[at].flags & flags) == flags)
 		return;
-	entry = entry_of(modules_key(pc), true);
+	entry = entry_of(pc, true);
 	if (!entry)
 		return;
 	flags |= __atomic_fetch_or(&entry->flags, flags, __ATOMIC_RELAXED);
@@ -75,11 +57,9 @@ void learn_is(uintptr_t pc, uint32_t flags)
 
 /* ---- locks that count ---- */
 
-enum { OFTEN = 8 };
-
 static void count(uintptr_t pc, bool alone)
 {
-	struct races_instruction *entry = entry_of(modules_key(pc), true);
+	struct races_instruction *entry = entry_of(pc, true);
 
 	if (entry)
 		__atomic_fetch_add(alone ? &entry->alone : &entry->disturbed, 1, __ATOMIC_RELAXED);
@@ -92,19 +72,11 @@ void learn_change(uintptr_t first, uintptr_t second, bool alone)
 		count(second, alone);
 }
 
-/* Counters are changed by others in between about every other time. */
-static bool is_of_lock(const struct races_instruction *entry)
-{
-	enum { HARDLY_EVER = 16 };
-
-	return entry->alone >= OFTEN && entry->disturbed * HARDLY_EVER < entry->alone;
-}
-
 bool learn_is_settled(uintptr_t pc)
 {
-	const struct races_instruction *entry = entry_of(modules_key(pc), false);
+	const struct races_instruction *entry = entry_of(pc, false);
 
-	return entry && (is_of_lock(entry) || entry->disturbed >= OFTEN);
+	return entry && (races_is_of_lock(entry) || entry->disturbed >= RACES_OFTEN);
 }
 
 /* ---- what is known ---- */
@@ -117,8 +89,9 @@ uint32_t learn_known(uintptr_t pc)
 
 	if (cached[at].pc == pc)
 		return cached[at].flags;
-	entry = entry_of(modules_key(pc), false);
-	flags = entry ? entry->flags | (is_of_lock(entry) ? RACES_LOCK | RACES_COUNTS : 0) : 0;
+	entry = entry_of(pc, false);
+	flags = entry ? entry->flags | (races_is_of_lock(entry) ? RACES_LOCK | RACES_COUNTS : 0)
+		      : 0;
 	cached[at].pc = 0;
 	cached[at].flags = flags;
 	cached[at].pc = pc;

@@ -354,7 +354,9 @@ void sync_lock_end(struct racer *me, const void *p, uint64_t value, bool stored,
 	locked = spin_lock(&w->lock, thread_owner());
 	if (w->address != (uintptr_t)p)
 		*w = (struct word){ .address = (uintptr_t)p, .lock = w->lock };
-	if (runtime_session->races.discovers)
+	/* Later runs may find out, too: see races_drop_locks. */
+	if (runtime_session->races.discovers ||
+	    (!runtime_session->races.windows && !(known & RACES_LOCK)))
 		learn_from(me, p, value, pc, w->epoch ? &racers[w->racer] : NULL);
 	w->is_lock |= (known & RACES_COUNTS) != 0;
 	/* Back to what it was before the same thread changed it: that was a lock. */

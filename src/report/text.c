@@ -55,6 +55,32 @@ static void print_excerpt(FILE *out, const struct frame_info *frame, const struc
 	}
 }
 
+/* Of long names, what templates were made with is left out: the line tells the rest. */
+static void print_function(FILE *out, const char *name)
+{
+	enum { LONG = 100 };
+	static const char operator_word[] = "operator";
+	bool shortens = strlen(name) > LONG;
+	unsigned depth = 0;
+
+	for (const char *c = name; *c; c++) {
+		if (shortens && !depth && strncmp(c, operator_word, strlen(operator_word)) == 0) {
+			size_t word = strlen(operator_word);
+
+			word += strspn(c + word, "<>-=");
+			fprintf(out, "%.*s", (int)word, c);
+			c += word - 1;
+		} else if (shortens && *c == '<') {
+			if (!depth++)
+				fputs("<…>", out);
+		} else if (depth && *c == '>') {
+			depth--;
+		} else if (!depth) {
+			fputc(*c, out);
+		}
+	}
+}
+
 /* One line for consecutive frames of one function: the last of them is at the index returned. */
 static unsigned print_frame(FILE *out, const struct site *site, unsigned at, bool first)
 {
@@ -64,7 +90,9 @@ static unsigned print_frame(FILE *out, const struct site *site, unsigned at, boo
 	while (last + 1 < site->frames &&
 	       strcmp(site->frame[last + 1].function, frame->function) == 0)
 		last++;
-	fprintf(out, "    %s %s (", first ? "at" : "by", frame->function);
+	fprintf(out, "    %s ", first ? "at" : "by");
+	print_function(out, frame->function);
+	fputs(" (", out);
 	print_place(out, frame);
 	if (last > at)
 		fprintf(out, ", and %u more calls of itself", last - at);
@@ -181,11 +209,15 @@ static void print_crash_point(FILE *out, const struct finding *f)
 	if (f->crash.frames) {
 		const struct frame_info *frame = site_shown(&f->crash);
 
-		fprintf(out, ", in %s (", frame->function);
+		fputs(", in ", out);
+		print_function(out, frame->function);
+		fputs(" (", out);
 		print_place(out, frame);
 		fputc(')', out);
 		if (f->crash.shown + 1 < f->crash.frames) {
-			fprintf(out, " called from %s (", frame[1].function);
+			fputs(" called from ", out);
+			print_function(out, frame[1].function);
+			fputs(" (", out);
 			print_place(out, frame + 1);
 			fputc(')', out);
 		}
@@ -196,7 +228,9 @@ static void print_crash_point(FILE *out, const struct finding *f)
 
 		fprintf(out, "  then a crash in recovery");
 		if (frame) {
-			fprintf(out, ", in %s (", frame->function);
+			fputs(", in ", out);
+			print_function(out, frame->function);
+			fputs(" (", out);
 			print_place(out, frame);
 			fputc(')', out);
 		}

@@ -240,13 +240,7 @@ static const struct session_module *need(uintptr_t address)
 
 uint64_t modules_key(uintptr_t address)
 {
-	const struct session_module *module = need(address);
-	uint64_t hash = 0xcbf29ce484222325ull;
-
-	for (const char *c = module ? module->path : ""; *c; c++)
-		hash = (hash ^ (unsigned char)*c) * 0x100000001b3ull;
-	hash = (hash ^ (address - (module ? module->start : 0))) * 0x9e3779b97f4a7c15ull;
-	return hash ^ hash >> 29 ? hash ^ hash >> 29 : 1;
+	return races_key(need(address), address);
 }
 
 bool modules_known(uintptr_t address)

@@ -22,7 +22,8 @@ enum races_learned {
 	RACES_COUNTS = 32,   /* it takes or frees locks that count how often that was done */
 };
 
-/* By the object's path and the place in it: see modules_key. */
+/* By the object's path and the place in it: see races_key. */
+enum { RACES_OFTEN = 8 };
 struct races_instruction {
 	uint64_t key; /* 0: free */
 	uint32_t flags;
@@ -87,6 +88,18 @@ struct session_races {
 	uint32_t learned; /* entries */
 	struct races_instruction instruction[RACES_LEARNED];
 };
+
+struct session;
+struct session_module;
+
+/* What an instruction is called in all runs. */
+uint64_t races_key(const struct session_module *module, uint64_t address);
+/* What is known of it; null if nothing is, or if there is no room to `make` it. */
+struct races_instruction *races_instruction(struct session_races *races, uint64_t key, bool make);
+/* Does it take or free locks that count? Counters are changed by others about every other time. */
+bool races_is_of_lock(const struct races_instruction *instruction);
+/* Races about words of which some run has found out only later that they are such locks. */
+void races_drop_locks(struct session *session);
 
 /* What a race is: bits of raw_finding.race. */
 enum races_trait {

@@ -318,7 +318,7 @@ class Races(TestCase):
             for feed in range(4):
                 with self.subTest(tool=str(tool), feed=feed):
                     self.build(tool, source, "-O2", "-I", PROGRAMS, "-DFEED=%d" % feed)
-                    self.races(source, "--runs", "3", status=1)
+                    self.races(source, "--runs", "6", status=1)
                     effects = [e for f in self.load()["findings"] for e in f["race"]["effects"]]
                     self.assertIn("pm-store", effects)
                     self.assertEqual("value" in effects, feed > 0)

@@ -68,6 +68,27 @@ class Reports(TestCase):
             jsonschema.validate(document, json.loads(pathlib.Path(official).read_text()))
         return document["runs"][0]
 
+    def test_long_names(self):
+        """What templates were made with is left out of text, and kept in JSON."""
+        self.write("long.cc", r"""
+            #include "pm.h"
+            #include <map>
+            #include <string>
+            #include <vector>
+            template <class T, class U> struct box {
+                __attribute__((noinline)) void operator<<(long value) volatile { content = value; }
+                long content;
+            };
+            int main(int argc, char **argv)
+            {
+                *(box<std::map<std::string, std::vector<long>>, std::vector<std::string>> *)pm_map(argv) << 3;
+                return 0;
+            }""")
+        self.compile("-I", PROGRAMS, "-O1", "-g", "long.cc", "-o", "long", tool="perdure-c++")
+        result = self.run_tool("run", "--pm", "pool", "--json", "result.json", "./long", "pool", status=1)
+        self.assertIn("at box<…>::operator<< (long.cc:7)", result.stderr)
+        self.assertIn("vector", json.loads((self.directory / "result.json").read_text())["findings"][0]["sites"][0]["function"])
+
     def test_sarif(self):
         run = self.sarif()
         self.assertEqual(len(run["results"]), len(self.load()["findings"]))
