@@ -394,8 +394,10 @@ static void put_sure_hit(struct body *body, unsigned i, bool behind, uint32_t nu
 
 static bool has_only_base(const struct binary_site *site)
 {
-	return site->operands == 1 && site->operand[0].base != BINARY_NO_REGISTER &&
-	       site->operand[0].index == BINARY_NO_REGISTER;
+	const struct binary_operand *o = &site->operand[0];
+
+	return site->operands == 1 && o->base != BINARY_NO_REGISTER &&
+	       o->index == BINARY_NO_REGISTER && !o->in_stack;
 }
 
 /* With a register that nobody needs, or the base alone, and no stack. */

@@ -51,8 +51,11 @@ binary_entry_saved:
 	.cfi_offset %r12, -248
 	.cfi_offset %rbp, -192
 	.cfi_offset %rbx, -184
+	/* Strings go up in C code; they hardly ever go down here, and to say so takes long. */
+	testb	$4, 137(%rbx)
+	je	5f
 	cld
-	/* Mostly that is all; otherwise C code may use vectors. */
+5:	/* Mostly that is all; otherwise C code may use vectors. */
 	movq	%rbx, %rdi
 	andq	$-64, %rsp
 	call	binary_quick

@@ -35,7 +35,9 @@ def store(rnd):
     else:  # here or there
         code += ["leaq 1(%r8), %r9", "movq %rdi, %r11", "testl $%d, %%eax" % (1 << rnd.randrange(8, 31)),
                  "cmovnzq %rsi, %r11", "cmovnzq %r9, %r8", "mov%s %s, %s(%%r11)" % (suffix, value, place)]
-    if rnd.random() < 0.3 and kind != 5:  # flags that live across it
+    if rnd.random() < 0.1:  # while strings go down
+        code[-1:] = ["std", code[-1], "cld"]
+    elif rnd.random() < 0.3 and kind != 5:  # flags that live across it
         code.insert(len(code) - 1, "cmpb $%d, %%al" % rnd.randrange(256))
         code.append("j%s %df" % (rnd.choice(CONDITIONS), 1))
         code += stir(rnd) + ["1:"]

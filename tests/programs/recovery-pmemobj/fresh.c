@@ -17,6 +17,7 @@ struct node {
 
 struct root {
 	PMEMoid node;
+	uint64_t opened;
 };
 
 static void create(PMEMobjpool *pool, struct root *root)
@@ -43,6 +44,8 @@ int main(int argc, char **argv)
 	(void)argc;
 	if (!root->node.off)
 		create(pool, root);
+	root->opened = 1; /* a crash here finds the node as it was allocated */
+	pmemobj_persist(pool, &root->opened, sizeof(root->opened));
 	node = pmemobj_direct(root->node);
 #ifndef FIXED
 	if (perdure_stage() > 0 && node->count == 1234) /* expect: cross-failure-race */
