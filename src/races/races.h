@@ -108,7 +108,9 @@ struct racer_change {
 	const void *p;
 	uint64_t before, after;
 	uintptr_t pc;
-	bool handed; /* another thread had changed it before, and no lock is held */
+	bool handed;     /* another thread had changed it before, and no lock is held */
+	bool crossed;    /* what was changed before it was changed again since */
+	uint32_t number; /* of its changes, so far */
 };
 
 enum { RACES_KNOWN = 1 << 10, RACES_SEEN = 256 };
@@ -127,7 +129,7 @@ struct racer {
 	uint64_t seen[RACES_SEEN]; /* in the first run: where it has loaded from */
 	uint32_t window;           /* the last one in which it was seen */
 	struct racer_change change[RACES_CHANGES];
-	uint32_t changes;
+	uint32_t changes, changed;
 	uint32_t yields;   /* so far, in the hope that others change what it has changed */
 	const void *begun; /* a locked instruction on this */
 	uint64_t before;   /* of the word that a locked instruction is about to change */

@@ -309,6 +309,14 @@ static struct racer_change *change_of(struct racer *me, const void *p)
 	return &me->change[me->changes++ % RACES_CHANGES];
 }
 
+/* This word is changed for the second time: what came in between may be under its lock. */
+static void cross(struct racer *me, const struct racer_change *c)
+{
+	for (unsigned i = 0; i < RACES_CHANGES; i++)
+		if ((int32_t)(me->change[i].number - c->number) > 0)
+			me->change[i].crossed = true;
+}
+
 /*
  * `last`: who has changed the word before, or null. What is changed under another lock has others
  * shut out by that.
@@ -319,16 +327,24 @@ static void learn_from(struct racer *me, const void *p, uint64_t value, uintptr_
 	struct racer_change *c = change_of(me, p);
 	bool again = c->p == p, alone = again && c->after == me->before;
 
+	if (again)
+		cross(me, c);
 	if (alone && counts(c, value)) {
-		if (c->handed)
+		if (c->handed && !c->crossed)
 			learn_change(c->pc, pc, true);
 		c->p = NULL;
 		return;
 	}
 	if (again && !alone)
 		learn_change(c->pc, pc, false);
-	*c = (struct racer_change){ p, me->before, value, pc,
-				    last && last != me && !sync_holds_any(me) };
+	*c = (struct racer_change){
+		.p = p,
+		.before = me->before,
+		.after = value,
+		.pc = pc,
+		.handed = last && last != me && !sync_holds_any(me),
+		.number = ++me->changed,
+	};
 }
 
 /* As long as it is not known what it is, others get a chance to change it, or not to. */

@@ -39,7 +39,10 @@ bool races_is_of_lock(const struct races_instruction *entry)
 	return entry->alone >= RACES_OFTEN && entry->disturbed * HARDLY_EVER < entry->alone;
 }
 
-/* Stacks name what is behind an instruction, or itself. */
+/*
+ * Stacks name what is behind an instruction, which is what the compiler's hooks are called by, too;
+ * patched ones are called by where they start: the nearest one before is it.
+ */
 static bool is_of_lock(struct session *session, uint32_t stack)
 {
 	enum { LONGEST = 15 };
@@ -47,8 +50,9 @@ static bool is_of_lock(struct session *session, uint32_t stack)
 	const uint64_t *frame = stacks_get(&session->stacks, stack, &depth, &image);
 	const struct session_module *module = session_module_at(session, image, frame[0]);
 	const struct races_instruction *entry = NULL;
+	bool named = module && !module->patched;
 
-	for (unsigned back = 0; back <= LONGEST && !entry; back++)
+	for (unsigned back = !named; back <= (named ? 0 : LONGEST) && !entry; back++)
 		entry = races_instruction(&session->races, races_key(module, frame[0] - back),
 					  false);
 	return entry && races_is_of_lock(entry);

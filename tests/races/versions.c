@@ -44,8 +44,8 @@ static void *writer(void *unused)
 
 		count_round();
 		take(n);
-		atomic_fetch_add(&n->count, 1); /* store: count */
 		n->value = i;                   /* store: value */
+		atomic_fetch_add(&n->count, 1); /* store: count */
 		WHEN_FIXED(PERSIST(&n->count));
 		give_back(n);
 		PERSIST(&n->count);
