@@ -725,6 +725,7 @@ static void note_ways_out(const struct body *body)
 /* False if it cannot be done. */
 static bool put_all(struct body *body)
 {
+	body->code.size = 0;
 	body->code.failed = false;
 	do {
 		put_body(body);
@@ -735,8 +736,12 @@ static bool put_all(struct body *body)
 uintptr_t binary_emit(const struct binary_text *text, uint32_t first, unsigned count,
 		      uintptr_t inner[BINARY_GROUP])
 {
-	struct body body = { .text = text, .first = first, .count = count };
+	struct body body; /* large: most of it need not be cleared */
 
+	body.text = text;
+	body.first = first;
+	body.count = count;
+	memset(body.far, 0, sizeof(body.far));
 	body.code.bytes = binary_allocate(text->start + text->list[first].offset, BODY_MAX);
 	if (!body.code.bytes)
 		return 0;
