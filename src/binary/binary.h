@@ -225,7 +225,9 @@ enum binary_stack {
 	BINARY_LOWERED, /* below the red zone */
 	BINARY_RCX_PUSHED,
 	BINARY_FLAGS_PUSHED, /* and rcx */
+	BINARY_RDI_KEPT,     /* lowered, and rdi may be something else */
 	BINARY_SITE_PUSHED,
+	BINARY_SITE_PUSHED_RDI_KEPT,
 	BINARY_RETURN_PUSHED, /* the return address of a call, no red zone */
 };
 
@@ -288,8 +290,21 @@ struct binary_registers {
 	uint64_t r15, r14, r13, r12, r11, r10, r9, r8, rdi, rsi, rbp, rbx, rdx, rcx, rax;
 	uint64_t flags, back, site;
 };
-#define BINARY_AFTER (1u << 30) /* with the number of a site: it has been executed */
+/* With the number of a site: it has been executed; it may be told briefly. */
+#define BINARY_AFTER (1u << 30)
+#define BINARY_BRIEF (1u << 29)
+#define BINARY_NUMBER (BINARY_BRIEF - 1)
 enum { BINARY_RED_ZONE = 128 };
+
+/* What it keeps of them for brief_load: rdi is in binary_kept_rdi. */
+struct binary_brief {
+	uint64_t rbp, rsi, rax, flags, back, site;
+};
+extern HIDDEN __thread uint64_t binary_kept_rdi __attribute__((tls_model("initial-exec")));
+HIDDEN void binary_entry_all(void); /* two words have been pushed, now all others are */
+HIDDEN void binary_entry_brief(void);
+HIDDEN void binary_entry_brief_restores(void);
+HIDDEN void binary_entry_brief_leaves(void);
 
 /* Up to `saved` registers are pushed; rbx has them from there to `restores`, where they are popped.
  */
@@ -328,6 +343,8 @@ HIDDEN void binary_list_state(uint64_t address, uint64_t wanted, bool compact,
 /* The program's registers at the hit that is under way in this thread; null if none is. */
 extern HIDDEN __thread struct binary_registers *binary_hit_registers
 	__attribute__((tls_model("initial-exec")));
+/* Nothing but a load, of which all is known? */
+HIDDEN bool binary_only_loads(const struct binary_site *site);
 /* False: there is more to do than can be done without vectors; see hit.c. */
 HIDDEN bool binary_quick(struct binary_registers *r);
 /* What a hit has to tell. */

@@ -332,10 +332,26 @@ static void ask_thread(struct body *body, unsigned site)
 		   has_bmi2() ? BINARY_RCX_PUSHED : BINARY_FLAGS_PUSHED);
 }
 
+/* mov %rdi, %fs:…; and the operand's address into rdi, with the stack lowered. */
+static void put_operand(struct code *code, const struct binary_operand *operand)
+{
+	enum { RDI = 7 };
+	int32_t offset = (int32_t)((char *)&binary_kept_rdi - (char *)__builtin_thread_pointer());
+
+	PUT(code, 0x64, 0x48, 0x89, 0x3c, 0x25);
+	put_word(code, (uint32_t)offset);
+	put_address(code, RDI, operand, BINARY_RED_ZONE);
+}
+
 static void put_hit(struct code *code, uint32_t number)
 {
+	const struct binary_site *site = &binary_sites[number & BINARY_NUMBER];
 	uintptr_t entry = binary_entry_near((uintptr_t)code->bytes);
 
+	if (runtime_races && brief_wants(site)) {
+		put_operand(code, &site->operand[0]);
+		number |= BINARY_BRIEF;
+	}
 	put_byte(code, 0x68);
 	put_word(code, number);
 	put_byte(code, 0xe8);

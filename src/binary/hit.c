@@ -17,6 +17,7 @@
 uint64_t binary_state_mask;
 uint64_t binary_state_size;
 uint8_t binary_saves_compactly;
+__thread uint64_t binary_kept_rdi __attribute__((tls_model("initial-exec")));
 
 /* Vector registers, as far as the system lets programs use them. */
 void binary_entry_start(void)
@@ -346,7 +347,7 @@ HIDDEN void binary_hit(struct binary_registers *r, const unsigned char *state);
 
 void binary_hit(struct binary_registers *r, const unsigned char *state)
 {
-	const struct binary_site *site = &binary_sites[r->site & ~(uint64_t)BINARY_AFTER];
+	const struct binary_site *site = &binary_sites[r->site & BINARY_NUMBER];
 	struct binary_registers *outer = binary_hit_registers == r ? NULL : binary_hit_registers;
 	int saved_errno = errno;
 

@@ -89,6 +89,7 @@ static enum binary_stack after_step(const uint8_t *code, enum binary_stack stack
 	static const uint8_t lower[] = { 0x48, 0x8d, 0x64, 0x24, 0x80 };
 	static const uint8_t make_room[] = { 0x48, 0x8d, 0x64, 0x24, 0xf8 };
 	static const uint8_t raise[] = { 0x48, 0x8d, 0xa4, 0x24 };
+	static const uint8_t keep_rdi[] = { 0x64, 0x48, 0x89, 0x3c, 0x25 };
 
 	if (memcmp(code, lower, sizeof(lower)) == 0)
 		return BINARY_LOWERED;
@@ -96,6 +97,8 @@ static enum binary_stack after_step(const uint8_t *code, enum binary_stack stack
 		return BINARY_RETURN_PUSHED;
 	if (memcmp(code, raise, sizeof(raise)) == 0)
 		return BINARY_AS_IT_WAS;
+	if (memcmp(code, keep_rdi, sizeof(keep_rdi)) == 0)
+		return BINARY_RDI_KEPT;
 	switch (*code) {
 	case 0x51:
 		return BINARY_RCX_PUSHED;
@@ -106,6 +109,8 @@ static enum binary_stack after_step(const uint8_t *code, enum binary_stack stack
 	case 0x59:
 		return BINARY_LOWERED;
 	case 0x68:
+		return stack == BINARY_RDI_KEPT ? BINARY_SITE_PUSHED_RDI_KEPT : BINARY_SITE_PUSHED;
+	case 0xe8: /* the entry has restored all */
 		return BINARY_SITE_PUSHED;
 	default:
 		return stack;

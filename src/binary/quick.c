@@ -239,8 +239,7 @@ static APART bool tell_quickly(struct binary_registers *r, const struct binary_s
 
 /* ---- races ---- */
 
-/* Nothing but a load, of which all is known? */
-static bool only_loads(const struct binary_site *site)
+bool binary_only_loads(const struct binary_site *site)
 {
 	return site->operands == 1 && site->operand[0].actions == BINARY_LOADS &&
 	       site->kind != BINARY_STRING && site->kind != BINARY_FLUSH &&
@@ -252,7 +251,7 @@ static bool only_loads(const struct binary_site *site)
 /* False if it needs a hook. */
 static bool load_briefly(const struct binary_registers *r, const struct binary_site *site)
 {
-	struct racer *self = only_loads(site) ? loads_reader() : NULL;
+	struct racer *self = binary_only_loads(site) ? loads_reader() : NULL;
 	struct access access = { BINARY_LOADS, .size = site->operand[0].size,
 				 .happens = site->kind != BINARY_START };
 
@@ -261,12 +260,16 @@ static bool load_briefly(const struct binary_registers *r, const struct binary_s
 	access.address = registers_address(r, &site->operand[0]);
 	if (!in_window((void *)access.address))
 		return false;
-	loads_prefetch(self, access.address);
+	if (!journal_on)
+		loads_prefetch(self, access.address);
 	access.stack = stack_find(r);
 	if (!access.stack)
 		return false;
 	if (site->kind == BINARY_START)
 		access.stack = stack_with_first(access.stack, site->access);
+	if (journal_on)
+		return journal_briefly(self, &access, site->known & RACES_ACQUIRE, r,
+				       (uint32_t)(site - binary_sites));
 	return loads_briefly(self, &access, site->known & RACES_ACQUIRE);
 }
 
@@ -306,7 +309,7 @@ static APART bool quick_otherwise(struct binary_registers *r, const struct binar
 
 bool binary_quick(struct binary_registers *r)
 {
-	const struct binary_site *site = &binary_sites[r->site & ~(uint64_t)BINARY_AFTER];
+	const struct binary_site *site = &binary_sites[r->site & BINARY_NUMBER];
 	struct thread *thread = &runtime_thread;
 	uint64_t address = 0;
 	bool done;

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "binary/binary.h"
+#include "races/races.h"
 #include "runtime/execution.h"
 
 enum { SIGNALS = 65, WAITING = 8 };
@@ -49,10 +50,22 @@ static bool is_from_outside(int number, const siginfo_t *info)
 	}
 }
 
-static bool has_to_wait(int number, const siginfo_t *info)
+static bool is_between(uintptr_t pc, const void *start, const void *end)
 {
-	if (!binary_hit_registers || waiting.delivering || !is_from_outside(number, info) ||
-	    binary_waiting == WAITING)
+	return pc - (uintptr_t)start < (uintptr_t)end - (uintptr_t)start;
+}
+
+/* A load is being noted: the entry will look for signals when that is done. */
+static bool is_brief(uintptr_t pc)
+{
+	return is_between(pc, binary_entry_brief, binary_entry_brief_restores) ||
+	       is_between(pc, __start_races_brief, __stop_races_brief);
+}
+
+static bool has_to_wait(int number, const siginfo_t *info, uintptr_t pc)
+{
+	if (!(binary_hit_registers || is_brief(pc)) || waiting.delivering ||
+	    !is_from_outside(number, info) || binary_waiting == WAITING)
 		return false;
 	waiting.info[binary_waiting++] = *info;
 	return true;
@@ -89,7 +102,7 @@ struct shown {
 
 static void show_hit(const struct binary_registers *r, greg_t *g)
 {
-	const struct binary_site *site = &binary_sites[r->site & ~(uint64_t)BINARY_AFTER];
+	const struct binary_site *site = &binary_sites[r->site & BINARY_NUMBER];
 	const uint64_t value[] = { r->r8,  r->r9,  r->r10, r->r11, r->r12, r->r13, r->r14, r->r15,
 				   r->rdi, r->rsi, r->rbp, r->rbx, r->rdx, r->rax, r->rcx };
 
@@ -109,16 +122,65 @@ static unsigned steps_between(uintptr_t start, uintptr_t pc)
 	return steps;
 }
 
+/* The entry only pushes, but for a question after two words. */
+static unsigned words_pushed(uintptr_t pc)
+{
+	enum { BEFORE = 2 };
+	uintptr_t all = (uintptr_t)binary_entry_all;
+	unsigned steps = steps_between((uintptr_t)binary_entry, pc < all ? pc : all);
+
+	return (steps < BEFORE ? steps : BEFORE) + steps_between(all, pc);
+}
+
+/* Of the last two words, by the code from `leaves` on: all of them, or one after the other. */
+static unsigned last_popped(uintptr_t pc, uintptr_t leaves)
+{
+	if (pc == leaves)
+		return 2;
+	return pc > leaves ? steps_between(leaves + 1, pc) : 0;
+}
+
 static unsigned words_popped(uintptr_t pc)
 {
 	enum { BUT_TWO = 14 };
-	uintptr_t flags = (uintptr_t)binary_entry_flags, leaves = (uintptr_t)binary_entry_leaves;
+	uintptr_t flags = (uintptr_t)binary_entry_flags;
 
 	if (pc <= flags)
 		return steps_between((uintptr_t)binary_entry_restores, pc);
-	if (pc == leaves)
-		return BUT_TWO + 2;
-	return BUT_TWO + (pc > leaves ? steps_between(leaves + 1, pc) : 0);
+	return BUT_TWO + last_popped(pc, (uintptr_t)binary_entry_leaves);
+}
+
+static unsigned words_popped_briefly(uintptr_t pc)
+{
+	enum { BUT_TWO = 2 };
+	unsigned steps = steps_between((uintptr_t)binary_entry_brief_restores, pc);
+
+	return (steps < BUT_TWO ? steps : BUT_TWO) +
+	       last_popped(pc, (uintptr_t)binary_entry_brief_leaves);
+}
+
+/* From `back` and `site` on. */
+static void show_way_in(const uint64_t *top, greg_t *g)
+{
+	const struct binary_site *site = &binary_sites[top[1] & BINARY_NUMBER];
+
+	if (top[1] & BINARY_BRIEF)
+		g[REG_RDI] = (greg_t)binary_kept_rdi;
+	g[REG_RIP] = (greg_t)(site->address + (top[1] & BINARY_AFTER ? site->length : 0));
+	g[REG_RSP] = (greg_t)(top + 2) + BINARY_RED_ZONE;
+}
+
+/* A load has been noted, and what was kept is restored. */
+static void show_brief(greg_t *g)
+{
+	unsigned popped = words_popped_briefly((uintptr_t)g[REG_RIP]);
+	const struct binary_brief *kept = (const void *)((const uint64_t *)g[REG_RSP] - popped);
+
+	g[REG_RBP] = (greg_t)kept->rbp;
+	g[REG_RSI] = (greg_t)kept->rsi;
+	g[REG_RAX] = (greg_t)kept->rax;
+	g[REG_EFL] = (greg_t)kept->flags;
+	show_way_in(&kept->back, g);
 }
 
 /* Registers while the entry saves or restores them; false if it is not there. */
@@ -129,12 +191,13 @@ static bool show_entry(greg_t *g)
 		  restores = (uintptr_t)binary_entry_restores, end = (uintptr_t)binary_entry_end;
 
 	if (binary_is_way_in(pc) || (pc >= start && pc < saved)) {
-		unsigned pushed = pc >= start && pc < saved ? steps_between(start, pc) : 0;
-		const uint64_t *top = (const uint64_t *)g[REG_RSP] + pushed; /* back, site */
-		const struct binary_site *site = &binary_sites[top[1] & ~(uint64_t)BINARY_AFTER];
+		unsigned pushed = pc >= start && pc < saved ? words_pushed(pc) : 0;
 
-		g[REG_RIP] = (greg_t)(site->address + (top[1] & BINARY_AFTER ? site->length : 0));
-		g[REG_RSP] = (greg_t)(top + 2) + BINARY_RED_ZONE;
+		show_way_in((const uint64_t *)g[REG_RSP] + pushed, g);
+		return true;
+	}
+	if (pc >= (uintptr_t)binary_entry_brief && pc < end) {
+		show_brief(g);
 		return true;
 	}
 	if (pc >= saved && pc < restores) {
@@ -172,6 +235,13 @@ static void raise_stack(greg_t *g, enum binary_stack stack)
 		break;
 	case BINARY_SITE_PUSHED:
 		g[REG_RSP] += 8;
+		break;
+	case BINARY_SITE_PUSHED_RDI_KEPT:
+		g[REG_RSP] += 8;
+		g[REG_RDI] = (greg_t)binary_kept_rdi;
+		break;
+	case BINARY_RDI_KEPT:
+		g[REG_RDI] = (greg_t)binary_kept_rdi;
 		break;
 	case BINARY_LOWERED:
 		break;
@@ -239,8 +309,10 @@ static void handle(int number, siginfo_t *info, void *context)
 	greg_t *g = ((ucontext_t *)context)->uc_mcontext.gregs;
 	struct sigaction action;
 	struct shown view = { .changed = false };
+	uint64_t kept_rdi = binary_kept_rdi; /* the handler may be patched code, too */
 
-	if ((is_trap(number) && binary_redirect(number, context)) || has_to_wait(number, info))
+	if ((is_trap(number) && binary_redirect(number, context)) ||
+	    has_to_wait(number, info, (uintptr_t)g[REG_RIP]))
 		return;
 	if (!is_from_outside(number, info) && is_peek((uintptr_t)g[REG_RIP])) {
 		g[REG_RIP] = (greg_t)(uintptr_t)binary_peek_fails;
@@ -263,6 +335,7 @@ static void handle(int number, siginfo_t *info, void *context)
 	show(&view, g);
 	call(&action, number, info, context);
 	hide(&view, g);
+	binary_kept_rdi = kept_rdi;
 }
 
 static int install(int number, const struct sigaction *action)

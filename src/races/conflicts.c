@@ -195,3 +195,28 @@ void conflict_judge(struct racer *self, const struct access *a, uint64_t line, u
 	if (entry && pair.traits & RACES_READ_IT)
 		watch(self, a, line, other, entry);
 }
+
+/*
+ * The region of the load is open, so what was stored behind it came in between; and nobody can
+ * have known of the load.
+ */
+void conflict_judge_later(struct racer *self, const struct access *a, uint64_t line, uint64_t bytes,
+			  const struct region *other, uint32_t version)
+{
+	bool behind = (int32_t)(other->opened - version) > 0;
+	struct pair pair = {
+		.other = other,
+		.address = line,
+		.bytes = bytes & other->bytes,
+		.stack = a->stack,
+		.traits = RACES_OVERLAPPED,
+		.loads = true,
+	};
+
+	if (other->racer == racer_number(self) || !pair.bytes ||
+	    other->window != (uint16_t)self->window || !is_window_open(self))
+		return;
+	if (behind || self->clock[other->racer] < other->epoch)
+		pair.traits |= RACES_UNSYNCHRONISED;
+	report_once(self, &pair);
+}

@@ -48,6 +48,8 @@ static struct racer *enter(void)
 			__atomic_store_n(&self->window, window, __ATOMIC_RELEASE);
 		}
 	}
+	if (self->notes != self->settled)
+		journal_settle(self);
 	if (self->again) {
 		const void *p = self->again;
 

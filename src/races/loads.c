@@ -98,38 +98,6 @@ static void note_reader(const struct racer *self, uint64_t line)
 		__atomic_fetch_or(readers, bit, __ATOMIC_SEQ_CST);
 }
 
-static uint64_t lock_bytes(const struct line *l)
-{
-	uint64_t bytes = 0;
-
-	for (unsigned locks = l->locks; locks; locks &= locks - 1)
-		bytes |= 0xfull << 4 * __builtin_ctz(locks);
-	return bytes;
-}
-
-/* The bytes that hold no lock, and of which no store by anybody else is open. */
-static uint64_t look_for_stores(struct racer *self, const struct access *a, uint64_t line,
-				uint64_t bytes)
-{
-	struct line *l = line_at(line);
-	uint64_t clear = ~lock_bytes(l);
-	bool locked;
-
-	if (!__atomic_load_n(&l->used, __ATOMIC_ACQUIRE))
-		return clear;
-	locked = spin_lock(&l->lock, thread_owner());
-	for (unsigned used = l->used; used; used &= used - 1) {
-		const struct region *other = slot_of(l, __builtin_ctz(used));
-
-		conflict_judge(self, a, line, bytes, other);
-		if (other->racer != racer_number(self) && !conflict_is_over(other))
-			clear &= ~other->bytes;
-	}
-	if (locked)
-		spin_unlock(&l->lock);
-	return clear;
-}
-
 static void look(struct racer *self, const struct access *a, struct racer_line *l, uint64_t bytes)
 {
 	uint32_t version = version_of(l->line);
@@ -139,7 +107,7 @@ static void look(struct racer *self, const struct access *a, struct racer_line *
 		l->acquired = 0;
 	l->version = version;
 	note_reader(self, l->line);
-	clear = look_for_stores(self, a, l->line, bytes);
+	clear = regions_judge(self, a, l->line, bytes);
 	/* Who stores now has told this thread so, or it sees the version. */
 	__atomic_exchange_n(&l->clear, clear, __ATOMIC_SEQ_CST);
 	if (version_of(l->line) != version)
@@ -171,7 +139,7 @@ void loads_open(struct racer *self, const struct access *a, uint64_t line, uint6
 	struct racer_load *load;
 
 	if (races_are_minimal()) {
-		look_for_stores(self, a, line, bytes);
+		regions_judge(self, a, line, bytes);
 		return;
 	}
 	load = load_of(self, line, a->stack, &l);
@@ -194,7 +162,7 @@ static void acquire(struct racer *self, struct racer_line *l, uint64_t address, 
 struct racer *loads_reader(void)
 {
 	const struct session_races *races = &runtime_session->races;
-	struct racer *self = racer_known();
+	struct racer *self = racer_current;
 
 	/* While it is new, a thread takes its time: it might be done before others have started. */
 	if (!self || self->regions < WARM_UP || races->discovers || races_are_minimal() ||
@@ -224,7 +192,7 @@ bool loads_briefly(struct racer *self, const struct access *a, bool acquires)
 	note_load(self, a, load, l, bytes);
 	if (acquires)
 		acquire(self, l, a->address, bytes);
-	regions_count(self);
+	regions_count(self, 1);
 	return true;
 }
 

@@ -6,7 +6,9 @@
  * stores. The other detector asks the same of what happens before what.
  *
  *   regions.c   what is open on each line
- *   loads.c     what each thread has loaded
+ *   journal.c   what each thread has loaded since its last release
+ *   brief.c     … noted without a hook
+ *   loads.c     the same for the other detector, and ever
  *   conflicts.c which of these are races
  *   sync.c      what threads know of each other: epochs, clocks, lock words
  *   learn.c     the first run: which instructions matter, and how
@@ -77,6 +79,7 @@ HIDDEN void races_keep(const char *path);
 
 enum { RACERS = 512, RACES_PENDING = 64, RACES_HELD = 8 };
 #define RACES_NOT_YET UINT32_MAX
+#define RACES_NEVER 0u /* no thread has this epoch */
 
 /* The region of a load: what was loaded from a line with this stack in an epoch of the thread. */
 struct racer_load {
@@ -113,6 +116,24 @@ struct racer_change {
 	uint32_t number; /* of its changes, so far */
 };
 
+/* A load, in the journal of its thread. */
+enum { RACES_NOTES = 1 << 16, RACES_SIZE_SHIFT = 56, RACES_CONTEXTS = 64 };
+#define RACES_NO_SITE UINT32_MAX
+struct racer_note {
+	uint64_t where;   /* its address, and above that its size */
+	uint32_t site;    /* of binary.h: the innermost frame; RACES_NO_SITE: the stack has it */
+	uint32_t stack;   /* some other one from the same frame, or its own */
+	uint32_t version; /* of the line: what was stored before */
+	uint32_t epoch;
+};
+
+/* A load of what is open, about which all is said: nothing has been stored to the line since. */
+enum { RACES_JUDGED = 256 };
+struct racer_judged {
+	uint64_t key;
+	uint32_t stack, version;
+};
+
 enum { RACES_KNOWN = 1 << 10, RACES_SEEN = 256 };
 enum { RACES_OBJECTS = 1 << 14 };
 
@@ -128,6 +149,11 @@ struct racer {
 	uint32_t idle;             /* it has hardly done anything new for about so many loads */
 	uint64_t seen[RACES_SEEN]; /* in the first run: where it has loaded from */
 	uint32_t window;           /* the last one in which it was seen */
+	/* The journal: so many notes, what may be noted without a hook, and what is settled. */
+	uint32_t notes, notes_limit, settled;
+	uint64_t told; /* regions that the session knows of */
+	struct stack_context context[RACES_CONTEXTS];
+	struct racer_judged judged[RACES_JUDGED];
 	struct racer_change change[RACES_CHANGES];
 	uint32_t changes, changed;
 	uint32_t yields;   /* so far, in the hope that others change what it has changed */
@@ -143,6 +169,7 @@ struct racer {
 		uint16_t of;
 		uint64_t address, size, value; /* of what it has read */
 	} watch;
+	struct racer_note note[RACES_NOTES];
 	uint32_t clock[RACERS]; /* the last epoch of each that it knows to be over */
 	uint32_t born[RACERS];  /* the same when it started */
 	struct racer_line line[RACES_LINES];
@@ -150,12 +177,13 @@ struct racer {
 	uint32_t acquired[RACES_OBJECTS];     /* versions of what it has acquired */
 };
 extern HIDDEN struct racer *racers;
+/* This thread's; null if it has none yet. */
+extern HIDDEN __thread struct racer *racer_current __attribute__((tls_model("initial-exec")));
 extern HIDDEN uint32_t racers_used; /* those from here on never were */
 
 HIDDEN void sync_start(void);
-/* This thread's; null if there are too many, or none yet in a hook that was interrupted. */
+/* The current one, which is made if need be; null if there are too many. */
 HIDDEN struct racer *racer_self(void);
-HIDDEN struct racer *racer_known(void);
 HIDDEN uint16_t racer_number(const struct racer *racer);
 HIDDEN void racer_end(void);
 HIDDEN void racer_yield(void);
@@ -241,14 +269,17 @@ HIDDEN bool regions_is_lock(const void *p);
 HIDDEN bool regions_is_sampled(struct racer *self);
 HIDDEN void regions_flush(struct racer *self, uint64_t line, bool complete);
 HIDDEN void regions_complete(struct racer *self, uint64_t line);
-/* One more region of this thread. */
-static inline void regions_count(struct racer *self)
+/* So many more regions of this thread. */
+static inline void regions_count(struct racer *self, uint64_t more)
 {
 	enum { COUNTED = 256 }; /* a process may end at any time */
 
-	if (++self->regions <= COUNTED || self->regions % COUNTED == 0)
-		__atomic_fetch_add(&runtime_session->races.regions,
-				   self->regions <= COUNTED ? 1 : COUNTED, __ATOMIC_RELAXED);
+	self->regions += more;
+	if (self->regions > COUNTED && self->regions - self->told < COUNTED)
+		return;
+	__atomic_fetch_add(&runtime_session->races.regions, self->regions - self->told,
+			   __ATOMIC_RELAXED);
+	self->told = self->regions;
 }
 /* What has been stored to its line so far. */
 HIDDEN uint32_t regions_version(const void *p);
@@ -261,6 +292,29 @@ HIDDEN bool regions_is_fed(const struct racer *self, uint64_t address, uint64_t 
 			   const uint64_t *value, const void *from);
 /* Is this thread's read of what was not persistent followed by this, before it was? */
 HIDDEN void regions_effect(struct racer *self, uint32_t trait);
+
+/* ---- brief.c ---- */
+
+/* Will loads by this site be noted without a hook? If all goes well. */
+struct binary_site;
+HIDDEN bool brief_wants(const struct binary_site *site);
+/* The code that notes them: a signal that comes there waits. */
+extern HIDDEN const char __start_races_brief[], __stop_races_brief[];
+
+/* ---- journal.c ---- */
+
+/* Only what is open at the same time counts: --detector pifr, the default. */
+extern HIDDEN bool journal_on;
+HIDDEN void journal_start(void);
+/* As loads_briefly; the stack is that of this hit, or of its start's access. */
+HIDDEN bool journal_briefly(struct racer *self, const struct access *access, bool acquires,
+			    const struct binary_registers *hit, uint32_t site);
+/* What was noted counts as loaded from here on. */
+HIDDEN void journal_settle(struct racer *self);
+/* The thread is about to release something: its regions end. */
+HIDDEN void journal_close(struct racer *self);
+/* They never were. */
+HIDDEN void journal_drop(struct racer *self);
 
 /* ---- loads.c ---- */
 

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Regions: those of stores by line, those of loads by thread and line. A load's is open until the
- * next release of its thread, a store's until the first release after it is persistent: that its
+ * Regions of stores, by line. One is open until the first release after it is persistent: that its
  * thread's epoch is still the same says so, nothing is done to close one. For the happens-before
- * detector, regions that are closed are kept as what was done last.
- *
- * A load is noted first and looks for stores then, a store the other way round: one of the two
- * sees the other, but for a moment in which the processor has not yet made the note visible.
+ * detector, regions that are closed are kept as what was done last; otherwise for a few stores
+ * more, because others will look later for what was stored since they have loaded.
  */
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -29,6 +26,7 @@ void regions_start(void)
 {
 	uint64_t lines = SESSION_WINDOW_SIZE / LINE;
 
+	journal_start();
 	_Static_assert(sizeof(struct line) == LINE, "one line a line");
 	if (reserve(TABLE_BASE, lines * sizeof(struct line)) &&
 	    reserve(TABLE_REST, lines * sizeof(struct rest))) {
@@ -89,6 +87,37 @@ bool regions_is_lock(const void *p)
 
 /* ---- stores ---- */
 
+/* What nobody can ask for any more. */
+static bool is_forgotten(const struct line *l, const struct region *r)
+{
+	enum { KEPT = 4 };
+
+	return conflict_is_over(r) && (!journal_on || l->version - r->version >= KEPT);
+}
+
+/* All that it has stored is stored again, by another instruction. */
+static bool is_replaced(const struct region *r, const struct racer *self, uint64_t bytes)
+{
+	return r->racer == racer_number(self) && (r->bytes & ~bytes) == 0;
+}
+
+/* One that is over, or any one. */
+static struct region *give_up(struct line *l)
+{
+	struct region *oldest = NULL;
+
+	for (unsigned i = 0; i < TABLE_SLOTS; i++) {
+		struct region *r = slot_of(l, i);
+
+		if (conflict_is_over(r) && (!oldest || (int32_t)(r->version - oldest->version) < 0))
+			oldest = r;
+	}
+	if (oldest)
+		return oldest;
+	__atomic_fetch_add(&runtime_session->races.lost, 1, __ATOMIC_RELAXED);
+	return slot_of(l, l->next++ % TABLE_SLOTS);
+}
+
 /* The slot of this thread's region; a new one if there is none. */
 static struct region *slot_for(struct line *l, const struct racer *self, uint64_t bytes,
 			       uint32_t stack)
@@ -99,23 +128,27 @@ static struct region *slot_for(struct line *l, const struct racer *self, uint64_
 		unsigned i = __builtin_ctz(used);
 		struct region *r = slot_of(l, i);
 
-		if (r->racer == racer_number(self) &&
-		    (r->stack == stack || (r->bytes & ~bytes) == 0))
+		if (r->racer == racer_number(self) && r->stack == stack)
 			return r;
-		if (conflict_is_over(r)) {
+		if (is_replaced(r, self, bytes)) {
+			if (!journal_on)
+				return r;
+			r->state = CLEAN;
+			r->persisted = RACES_NEVER;
+		}
+		if (is_forgotten(l, r)) {
 			r->state = FREE;
 			l->used &= ~(1u << i);
 		}
 	}
 	free = __builtin_ctz(~(unsigned)l->used);
-	if (free < TABLE_SLOTS) {
-		l->used |= 1u << free;
-		return slot_of(l, free);
-	}
-	__atomic_fetch_add(&runtime_session->races.lost, 1, __ATOMIC_RELAXED);
-	return slot_of(l, l->next++ % TABLE_SLOTS);
+	if (free >= TABLE_SLOTS)
+		return give_up(l);
+	l->used |= 1u << free;
+	return slot_of(l, free);
 }
 
+/* Who sees the new version sees the region, too. */
 static void put_store(struct line *l, struct racer *self, uint64_t bytes, const struct access *a)
 {
 	struct region *r = slot_for(l, self, bytes, a->stack);
@@ -128,6 +161,8 @@ static void put_store(struct line *l, struct racer *self, uint64_t bytes, const 
 		.epoch = self->epoch,
 		.persisted = RACES_NOT_YET,
 		.stack = a->stack,
+		.opened = same ? r->opened : l->version + 1,
+		.version = l->version + 1,
 		.racer = racer_number(self),
 		.flusher = racer_number(self),
 		.by_owner = streamed,
@@ -136,7 +171,33 @@ static void put_store(struct line *l, struct racer *self, uint64_t bytes, const 
 		.happened = a->happens,
 		.window = self->window,
 	};
-	__atomic_store_n(&l->stores, l->stores + 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&l->open, l->open | bytes, __ATOMIC_RELAXED);
+	__atomic_store_n(&l->version, l->version + 1, __ATOMIC_RELEASE);
+}
+
+uint64_t regions_judge(struct racer *self, const struct access *a, uint64_t line, uint64_t bytes)
+{
+	struct line *l = line_at(line);
+	uint64_t clear = ~lock_bytes(l), open = 0;
+	bool locked;
+
+	if (!__atomic_load_n(&l->used, __ATOMIC_ACQUIRE))
+		return clear;
+	locked = spin_lock(&l->lock, thread_owner());
+	for (unsigned used = l->used; used; used &= used - 1) {
+		const struct region *other = slot_of(l, __builtin_ctz(used));
+
+		conflict_judge(self, a, line, bytes, other);
+		if (conflict_is_over(other))
+			continue;
+		open |= other->bytes;
+		if (other->racer != racer_number(self))
+			clear &= ~other->bytes;
+	}
+	__atomic_store_n(&l->open, open, __ATOMIC_RELAXED);
+	if (locked)
+		spin_unlock(&l->lock);
+	return clear;
 }
 
 uint32_t regions_version(const void *p)
@@ -148,6 +209,7 @@ uint32_t regions_version(const void *p)
 
 void regions_forget(struct racer *self)
 {
+	journal_drop(self);
 	__atomic_fetch_add(&self->epoch, 1, __ATOMIC_SEQ_CST);
 	self->pendings = 0;
 	self->watch.finding = 0;
@@ -171,7 +233,9 @@ static void access_line(struct racer *self, uint64_t line, uint64_t bytes, const
 {
 	struct line *l = line_at(line);
 
-	if (a->actions & RACES_LOADS)
+	if (a->actions & RACES_LOADS && journal_on)
+		journal_open(self, a, line, bytes);
+	else if (a->actions & RACES_LOADS)
 		loads_open(self, a, line, bytes);
 	if (a->actions & RACES_STORES) {
 		bool locked = spin_lock(&l->lock, thread_owner());
@@ -179,7 +243,8 @@ static void access_line(struct racer *self, uint64_t line, uint64_t bytes, const
 		put_store(l, self, bytes, a);
 		if (locked)
 			spin_unlock(&l->lock);
-		loads_judge(self, a, line, bytes);
+		if (!journal_on)
+			loads_judge(self, a, line, bytes);
 		if (a->flags & PERDURE_NONTEMPORAL)
 			note_pending(self, line);
 	}
@@ -189,7 +254,7 @@ void regions_access(struct racer *self, const struct access *a)
 {
 	uint64_t line = a->address & -(uint64_t)LINE, end = a->address + a->size;
 
-	regions_count(self);
+	regions_count(self, 1);
 	for (; line < end; line += LINE)
 		access_line(self, line, bytes_in(line, a->address, a->size), a);
 }

@@ -5,6 +5,7 @@
  * knowledge on: locks, threads, words that are accessed atomically. Several may share one entry
  * of the table: then more is ordered than in truth, and less is reported.
  */
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -42,7 +43,7 @@ static uint32_t *releases; /* of each of them, so far: close together, as they a
 static struct word *word;
 static uint32_t used[RACERS];
 uint32_t racers_used;
-static __thread struct racer *self __attribute__((tls_model("initial-exec")));
+__thread struct racer *racer_current __attribute__((tls_model("initial-exec")));
 
 void sync_start(void)
 {
@@ -59,6 +60,7 @@ void sync_start(void)
 
 struct racer *racer_self(void)
 {
+	struct racer *self = racer_current;
 	uint32_t i;
 
 	if (self)
@@ -84,11 +86,10 @@ struct racer *racer_self(void)
 	for (i = 0; i < RACES_HELD; i++)
 		self->hold[i] = NULL;
 	self->watch.finding = 0;
-	return self;
-}
-
-struct racer *racer_known(void)
-{
+	memset(self->context, 0, sizeof(self->context));
+	memset(self->judged, 0, sizeof(self->judged));
+	journal_drop(self);
+	racer_current = self;
 	return self;
 }
 
@@ -99,12 +100,12 @@ uint16_t racer_number(const struct racer *racer)
 
 void racer_end(void)
 {
-	struct racer *gone = self;
+	struct racer *gone = racer_current;
 
 	if (!gone)
 		return;
+	racer_current = NULL;
 	__atomic_fetch_add(&gone->epoch, 1, __ATOMIC_SEQ_CST);
-	self = NULL;
 	__atomic_store_n(&used[gone - racers], 0, __ATOMIC_RELEASE);
 }
 
@@ -179,6 +180,8 @@ void sync_release(struct racer *me, const void *p)
 
 	if (!runtime_session->races.discovers)
 		tell(runtime_thread.shared, PERDURE_EVENT_UNLOCK, 0, p, 0, 0);
+	if (journal_on)
+		journal_close(me);
 	locked = spin_lock(&to->lock, thread_owner());
 	own = __atomic_fetch_add(&me->epoch, 1, __ATOMIC_SEQ_CST);
 

@@ -5,8 +5,8 @@
 
 #include "races/races.h"
 
-#define TABLE_BASE 0x300000000000ull
-#define TABLE_REST 0x310000000000ull
+#define TABLE_BASE 0x2e0000000000ull
+#define TABLE_REST 0x300000000000ull
 enum { TABLE_SLOTS = 8, LINE = PERDURE_LINE_SIZE };
 
 enum state { FREE, LOADED, DIRTY, PENDING, CLEAN };
@@ -14,9 +14,10 @@ enum state { FREE, LOADED, DIRTY, PENDING, CLEAN };
 struct region {
 	uint64_t bytes;
 	uint32_t epoch;     /* of its thread, when it was opened last */
-	uint32_t persisted; /* the same, when it became persistent */
+	uint32_t persisted; /* the same, when it became persistent; or RACES_NEVER */
 	uint32_t stack;
-	uint16_t racer, flusher; /* who persists it need not be who stored it */
+	uint32_t opened, version; /* of the line, with the first and the last store to it */
+	uint16_t racer, flusher;  /* who persists it need not be who stored it */
 	uint8_t state;
 	bool happened;   /* or it was only certain to */
 	bool streamed;   /* by a non-temporal store */
@@ -32,7 +33,8 @@ struct line {
 	uint8_t next;          /* slot to be given up */
 	uint16_t words, locks; /* of four bytes each: see regions_note_word */
 	uint16_t readers;      /* a bit for each thread that has loaded, by number modulo 16 */
-	uint64_t stores;       /* so far */
+	uint32_t version;      /* stores so far */
+	uint64_t open;         /* bytes that may be in an open region, and no others */
 	struct region first;
 } __attribute__((aligned(64)));
 
@@ -62,7 +64,17 @@ static inline uint64_t bytes_in(uint64_t line, uint64_t address, uint64_t size)
 
 static inline uint32_t version_of(uint64_t line)
 {
-	return (uint32_t)__atomic_load_n(&line_at(line)->stores, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&line_at(line)->version, __ATOMIC_ACQUIRE);
+}
+
+/* Bytes of the line that hold locks. */
+static inline uint64_t lock_bytes(const struct line *l)
+{
+	uint64_t bytes = 0;
+
+	for (unsigned locks = l->locks; locks; locks &= locks - 1)
+		bytes |= 0xfull << 4 * __builtin_ctz(locks);
+	return bytes;
 }
 
 static inline bool is_store(const struct region *r)
@@ -88,9 +100,26 @@ HIDDEN bool conflict_is_over(const struct region *region);
  */
 HIDDEN void conflict_judge(struct racer *self, const struct access *access, uint64_t line,
 			   uint64_t bytes, const struct region *other);
+/* The same of what it has loaded when the line had this version, and others have stored since. */
+HIDDEN void conflict_judge_later(struct racer *self, const struct access *access, uint64_t line,
+				 uint64_t bytes, const struct region *other, uint32_t version);
 /* --flush-on-read: the thread has written the line back; or nothing of what it has read counts. */
 HIDDEN void conflict_persisted(uint64_t line);
 HIDDEN void conflict_forget(void);
+
+/* ---- regions.c ---- */
+
+/* This thread loads: stores of others are judged. The bytes that hold no lock, and of which none of
+ * these is open.
+ */
+HIDDEN uint64_t regions_judge(struct racer *self, const struct access *access, uint64_t line,
+			      uint64_t bytes);
+
+/* ---- journal.c ---- */
+
+/* This thread loads some bytes of a line: that is noted, and judged. */
+HIDDEN void journal_open(struct racer *self, const struct access *access, uint64_t line,
+			 uint64_t bytes);
 
 /* ---- loads.c ---- */
 

@@ -286,6 +286,21 @@ static bool step_by_size(struct walk *walk, struct step *step)
 	}
 }
 
+struct stack_place walk_return_place(uintptr_t pc)
+{
+	uint64_t word = frame_known(pc), words = word >> KIND_BITS & LARGEST;
+
+	switch (word & ((1 << KIND_BITS) - 1)) {
+	case FRAME_FIXED:
+	case FRAME_KEEPS:
+		return (struct stack_place){ .known = words, .above = (words - 1) * sizeof(word) };
+	case FRAME_POINTER:
+		return (struct stack_place){ .known = true, .by_rbp = true, .above = sizeof(word) };
+	default:
+		return (struct stack_place){ .known = false };
+	}
+}
+
 static bool is_last(uintptr_t pc)
 {
 	return (frame_known(pc) & ((1 << KIND_BITS) - 1)) == FRAME_LAST;

@@ -286,17 +286,28 @@ static void note_recent(struct stacks_recent *r, const struct walk *walk, uintpt
 	r->pc = pc;
 }
 
-uint32_t stack_find(const struct binary_registers *hit)
+static const struct stacks_recent *find_recent(const struct binary_registers *hit)
 {
 	uintptr_t pc = hit->frame.return_address, sp = (uintptr_t)hit;
-	struct stacks_recent *recent = recent_slot(pc, sp);
-	static __thread unsigned turn __attribute__((tls_model("initial-exec")));
-	struct walk walk;
-	uint32_t number;
+	const struct stacks_recent *recent = recent_slot(pc, sp);
 
 	for (unsigned i = 0; i < RECENT_WAYS; i++)
 		if (is_recent(&recent[i], pc, sp, hit->rbp))
-			return recent[i].number;
+			return &recent[i];
+	return NULL;
+}
+
+uint32_t stack_find(const struct binary_registers *hit)
+{
+	uintptr_t pc = hit->frame.return_address, sp = (uintptr_t)hit;
+	static __thread unsigned turn __attribute__((tls_model("initial-exec")));
+	const struct stacks_recent *known = find_recent(hit);
+	struct stacks_recent *recent = recent_slot(pc, sp);
+	struct walk walk;
+	uint32_t number;
+
+	if (known)
+		return known->number;
 	if (!walk_known(&walk, pc, (uintptr_t)(hit + 1) + BINARY_RED_ZONE, hit->rbp))
 		return 0;
 	walk_finish(&walk);
@@ -305,6 +316,32 @@ uint32_t stack_find(const struct binary_registers *hit)
 	if (number)
 		note_recent(&recent[turn++ % RECENT_WAYS], &walk, pc, sp, hit->rbp, number);
 	return number;
+}
+
+bool stack_context_of(const struct binary_registers *hit, uint32_t stack,
+		      struct stack_context *context, struct stack_place *place)
+{
+	const struct stacks_recent *r = find_recent(hit);
+	uintptr_t from = (uintptr_t)(hit + 1) + BINARY_RED_ZONE;
+
+	*place = walk_return_place(hit->frame.return_address);
+	from = (place->by_rbp ? hit->rbp : from) + place->above;
+	if (!r || !place->known || r->calls || !r->words || r->words > STACK_WORDS)
+		return false;
+	context->stack = 0;
+	for (unsigned i = 0; i < r->words; i++) {
+		uint64_t above = r->word[i] >> STACKS_ABOVE_SHIFT;
+
+		context->word[i].at = (const uint64_t *)r->sp + above;
+		context->word[i].value = r->word[i] ^ above << STACKS_ABOVE_SHIFT;
+	}
+	context->words = r->words;
+	context->by_rbp = r->by_rbp;
+	context->rbp = r->rbp;
+	if ((uintptr_t)context->word[0].at != from)
+		return false;
+	context->stack = stack;
+	return true;
 }
 
 bool stack_is_kept(const struct binary_registers *hit)

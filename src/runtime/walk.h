@@ -31,5 +31,7 @@ HIDDEN bool walk_add(struct walk *walk, uintptr_t pc);
 HIDDEN void walk_by_tables(struct walk *walk, uintptr_t first);
 /* By what they have said before, from these registers on; false if something is not known. */
 HIDDEN bool walk_known(struct walk *walk, uintptr_t pc, uintptr_t sp, uintptr_t rbp);
+/* Where the frame at this instruction has its return address. */
+HIDDEN struct stack_place walk_return_place(uintptr_t pc);
 
 #endif

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What each thread has loaded since its last release: only while that is open can it race. A load
+ * is judged at once if a store is open where it loads from; what is stored later is looked for
+ * when the thread is about to release something. So a load leaves nothing behind that others
+ * would have to read, and most take no hook at all: see brief.c.
+ */
+#include "binary/binary.h"
+#include "model/mix.h"
+#include "model/spin.h"
+#include "races/brief.h"
+
+enum { WARM_UP = 1 << 12, SETTLED = 256 };
+
+bool journal_on;
+
+void journal_start(void)
+{
+	const struct races_settings *settings = &runtime_session->races.settings;
+
+	journal_on = settings->detectors == RACES_PIFR && !settings->minimal;
+	if (journal_on && !runtime_session->listening)
+		brief_start();
+}
+
+/* While it is new, a thread takes its time: it might be done before others have started. */
+static void limit(struct racer *self)
+{
+	uint32_t most = self->settled + SETTLED;
+
+	if (self->regions < WARM_UP)
+		most = 0;
+	self->notes_limit = most < RACES_NOTES ? most : RACES_NOTES;
+}
+
+static uint64_t address_of(const struct racer_note *note)
+{
+	return note->where & ((1ull << RACES_SIZE_SHIFT) - 1);
+}
+
+/* ---- what was stored since ---- */
+
+static void judge_later(struct racer *self, const struct racer_note *note)
+{
+	uint64_t address = address_of(note);
+	uint64_t line = address & -(uint64_t)LINE, size = note->where >> RACES_SIZE_SHIFT, bytes;
+	struct line *l = line_at(address);
+	struct access access = { RACES_LOADS, address, size, .happens = true };
+	bool locked;
+
+	if (note->epoch != self->epoch)
+		return;
+	locked = spin_lock(&l->lock, thread_owner());
+	bytes = bytes_in(line, address, size) & ~lock_bytes(l);
+	for (unsigned used = l->used; used; used &= used - 1) {
+		const struct region *other = slot_of(l, __builtin_ctz(used));
+
+		if ((int32_t)(other->version - note->version) <= 0 || !(other->bytes & bytes) ||
+		    other->racer == racer_number(self))
+			continue;
+		if (!access.stack)
+			access.stack =
+				note->site == RACES_NO_SITE
+					? note->stack
+					: stack_with_first(note->stack, brief_sites[note->site].pc);
+		conflict_judge_later(self, &access, line, bytes, other, note->version);
+	}
+	if (locked)
+		spin_unlock(&l->lock);
+}
+
+static void judge_all(struct racer *self)
+{
+	for (uint32_t i = 0; i < self->notes; i++) {
+		const struct racer_note *note = &self->note[i];
+
+		if (version_of(address_of(note)) != note->version)
+			judge_later(self, note);
+	}
+}
+
+/* ---- the journal ---- */
+
+/* Those that come back to the same few places again and again wait for others. */
+static void note_progress(struct racer *self, uint64_t where)
+{
+	uint64_t *seen = &self->seen[spread(where) % RACES_SEEN];
+
+	racer_loads(self, *seen == where);
+	*seen = where;
+}
+
+void journal_settle(struct racer *self)
+{
+	for (uint32_t i = self->settled; i < self->notes; i++) {
+		const struct racer_note *note = &self->note[i];
+
+		if (note->site == RACES_NO_SITE)
+			continue;
+		note_progress(self, note->where);
+		if (brief_sites[note->site].acquires)
+			sync_acquire(self, (const void *)address_of(note));
+		regions_count(self, 1);
+	}
+	self->settled = self->notes;
+	limit(self);
+}
+
+void journal_drop(struct racer *self)
+{
+	self->notes = self->settled = 0;
+	limit(self);
+}
+
+void journal_close(struct racer *self)
+{
+	journal_settle(self);
+	judge_all(self);
+	journal_drop(self);
+}
+
+/* A thread that never releases anything: its oldest regions are over now. */
+static void forget_half(struct racer *self)
+{
+	enum { HALF = RACES_NOTES / 2 };
+
+	judge_all(self);
+	for (uint32_t i = 0; i < HALF; i++)
+		self->note[i] = self->note[i + HALF];
+	self->notes -= HALF;
+	self->settled -= HALF;
+	__atomic_fetch_add(&runtime_session->races.lost, HALF, __ATOMIC_RELAXED);
+}
+
+void journal_open(struct racer *self, const struct access *a, uint64_t line, uint64_t bytes)
+{
+	uint64_t first = __builtin_ctzll(bytes);
+	uint32_t version = version_of(line);
+
+	journal_settle(self);
+	if (self->notes == RACES_NOTES)
+		forget_half(self);
+	regions_judge(self, a, line, bytes);
+	brief_note(self, line + first, __builtin_popcountll(bytes), RACES_NO_SITE, a->stack,
+		   version);
+	self->settled = self->notes;
+	limit(self);
+}
+
+/* ---- shortly ---- */
+
+/* The next load by this site from there need not come here, if nothing else happens. */
+static void make_brief(struct racer *self, const struct access *a,
+		       const struct binary_registers *hit, uint32_t site, uint32_t version)
+{
+	uintptr_t sp = (uintptr_t)(hit + 1) + BINARY_RED_ZONE;
+	struct stack_context fresh, *known;
+	struct stack_place place;
+	struct racer_judged judged;
+
+	if (!brief_sites || !brief_sites[site].pc)
+		return;
+	place = brief_sites[site].place;
+	known = place.known ? brief_context(self, place, sp, hit->rbp) : NULL;
+	if (!known && stack_context_of(hit, a->stack, &fresh, &place)) {
+		const uint64_t *at = fresh.word[0].at;
+
+		known = &self->context[((uintptr_t)at >> 3 ^ *at >> 1) % RACES_CONTEXTS];
+		*known = fresh;
+		brief_sites[site].place = place;
+	}
+	if (!known || runtime_session->races.settings.helpers)
+		return;
+	judged = brief_judged(a->address, site, known->stack, version);
+	*brief_judged_at(self, judged) = judged;
+}
+
+bool journal_briefly(struct racer *self, const struct access *a, bool acquires,
+		     const struct binary_registers *hit, uint32_t site)
+{
+	uint64_t line = a->address & -(uint64_t)LINE;
+	uint32_t version = version_of(line);
+
+	if (a->address - line + a->size > LINE || regions_is_lock((const void *)a->address))
+		return false;
+	journal_open(self, a, line, bytes_in(line, a->address, a->size));
+	if (acquires) {
+		sync_acquire(self, (const void *)a->address);
+		self->again = (const void *)a->address;
+		self->again_version = version;
+	}
+	make_brief(self, a, hit, site, version);
+	regions_count(self, 1);
+	return true;
+}
