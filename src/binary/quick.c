@@ -294,12 +294,21 @@ static bool leave(void)
 	return true;
 }
 
+/* What is known of the operand. */
+static void prefetch(const struct binary_site *site, uint64_t address)
+{
+	if (!runtime_races)
+		lines_prefetch(&runtime_session->lines, address);
+	else if (in_window((void *)address))
+		races_prefetch(address, site->known & RACES_RELEASE);
+}
+
 static APART bool quick_otherwise(struct binary_registers *r, const struct binary_site *site)
 {
 	if (runtime_session->idle && site->kind < BINARY_REQUEST)
 		return true;
-	if (!runtime_races && site->operands)
-		lines_prefetch(&runtime_session->lines, registers_address(r, &site->operand[0]));
+	if (site->operands)
+		prefetch(site, registers_address(r, &site->operand[0]));
 	if (!enter(r, site))
 		return false;
 	if (USES_NO_VECTORS && runtime_races && load_briefly(r, site))

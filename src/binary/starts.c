@@ -370,6 +370,24 @@ static bool step_back(void *context, uint32_t node, struct flow_expression *e)
 
 /* ---- starts as sites ---- */
 
+/*
+ * Is there nothing between the start and its access but a few instructions that nobody asks
+ * about? Then a hook there would only come just before that of the access.
+ */
+static bool is_at_access(const struct body *b, uint32_t access, uint32_t start)
+{
+	enum { FEW = 16 };
+	const struct binary_instruction *list = &b->search.text->list[b->function.first];
+
+	if (start > access || access - start > FEW)
+		return false;
+	for (uint32_t i = start; i < access; i++)
+		if (list[i].site != BINARY_NO_SITE || list[i].how == BINARY_BRANCH ||
+		    list[i].calls || list[i].leaves || list[i].ends)
+			return false;
+	return true;
+}
+
 static void add_start(struct body *b, uint32_t access, const struct flow_start *start)
 {
 	struct binary_text *text = (struct binary_text *)b->search.text;
@@ -471,7 +489,7 @@ static void find_starts(struct body *b)
 		count = flow_find(&b->flow, i, &e, b->place, start, STARTS);
 		for (uint32_t k = 0; k < count; k++) {
 			dump(b, i, &start[k]);
-			if (start[k].node != i)
+			if (!is_at_access(b, i, start[k].node))
 				add_start(b, i, &start[k]);
 		}
 	}

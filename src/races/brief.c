@@ -20,47 +20,48 @@ void brief_start(void)
 bool brief_wants(const struct binary_site *site)
 {
 	struct brief_site *known = brief_sites ? &brief_sites[site - binary_sites] : NULL;
-	bool starts = site->kind == BINARY_START;
 
 	if (!known || runtime_session->races.discovers || !binary_only_loads(site) ||
-	    (!starts && !(site->known & RACES_PM)))
+	    (site->kind != BINARY_START && !(site->known & RACES_PM)))
 		return false;
-	known->pc = starts ? site->access : site->address + site->length;
 	known->size = (uint8_t)site->operand[0].size;
 	known->acquires = site->known & RACES_ACQUIRE;
 	return site->operand[0].size <= LINE;
+}
+
+static inline bool is_judged(const struct racer *self, struct racer_judged wanted)
+{
+	const struct racer_judged *judged = &self->judged[brief_mark(wanted)];
+
+	return judged->key == wanted.key && judged->stack == wanted.stack &&
+	       judged->version == wanted.version;
 }
 
 /* In a section of its own: a signal that comes while it runs must know that. */
 __attribute__((section("races_brief"), no_caller_saved_registers, used)) bool
 brief_load(uint64_t address, const struct binary_brief *kept)
 {
+	uint32_t number = (uint32_t)kept->site & BINARY_NUMBER, version;
 	struct racer *self = racer_current;
-	uint32_t site = (uint32_t)kept->site & BINARY_NUMBER, version;
-	struct brief_site known = brief_sites[site];
-	const struct stack_context *context;
-	uint64_t bytes;
-	struct line *l;
+	struct brief_site site = brief_sites[number];
+	const struct stacks_context *context;
+	const struct line *l;
+	const uint64_t *at;
 
-	if (!self || self->notes >= self->notes_limit || !known.place.known ||
-	    address - SESSION_WINDOW >= SESSION_WINDOW_SIZE || address % LINE + known.size > LINE ||
-	    self->window != runtime_session->races.window || runtime_thread.busy)
+	if (!self || self->next == self->limit || !site.place.base ||
+	    address >> PERDURE_WINDOW_SHIFT != PERDURE_WINDOW_INDEX ||
+	    address % LINE + site.size > LINE)
 		return false;
-	context = brief_context(self, known.place, (uintptr_t)(kept + 1) + BINARY_RED_ZONE,
-				kept->rbp);
-	if (!context)
+	at = context_at(site.place, (uintptr_t)(kept + 1) + BINARY_RED_ZONE, kept->rbp);
+	context = context_find(runtime_thread.shared, at, kept->rbp);
+	if (!context || context->calls)
 		return false;
 	l = line_at(address);
 	version = __atomic_load_n(&l->version, __ATOMIC_ACQUIRE);
-	bytes = (known.size == LINE ? ~0ull : (1ull << known.size) - 1) << address % LINE;
-	if (__atomic_load_n(&l->open, __ATOMIC_RELAXED) & bytes) {
-		struct racer_judged wanted = brief_judged(address, site, context->stack, version);
-		const struct racer_judged *judged = brief_judged_at(self, wanted);
-
-		if (judged->key != wanted.key || judged->stack != wanted.stack ||
-		    judged->version != version)
-			return false;
-	}
-	brief_note(self, address, known.size, site, context->stack, version);
+	if (__atomic_load_n(&l->open, __ATOMIC_RELAXED) & brief_bytes(address, site.size) &&
+	    __atomic_load_n(&l->opener, __ATOMIC_RELAXED) != self->number + 1 &&
+	    !is_judged(self, brief_judged(address, number, context->stack, version)))
+		return false;
+	brief_note(self, address, site.size, number, context->stack, version);
 	return true;
 }

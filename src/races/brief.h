@@ -4,11 +4,11 @@
 #define RACES_BRIEF_H
 
 #include "races/table.h"
+#include "runtime/context.h"
 
 /* What of a load is known before it comes, by the number of its site. */
 struct brief_site {
-	uintptr_t pc; /* as stacks call it */
-	struct stack_place place;
+	struct stack_place place; /* of its frame; unknown: it needs a hook */
 	uint8_t size;
 	bool acquires;
 };
@@ -20,20 +20,9 @@ HIDDEN void brief_start(void);
 struct binary_brief;
 HIDDEN bool brief_load(uint64_t address, const struct binary_brief *kept);
 
-/* The context of the function whose frame is there now; null if it is not known. */
-static inline struct stack_context *brief_context(struct racer *self, struct stack_place place,
-						  uintptr_t sp, uintptr_t rbp)
+static inline uint64_t brief_bytes(uint64_t address, unsigned size)
 {
-	const uint64_t *at = (const uint64_t *)((place.by_rbp ? rbp : sp) + place.above);
-	struct stack_context *context =
-		&self->context[((uintptr_t)at >> 3 ^ *at >> 1) % RACES_CONTEXTS];
-
-	if (context->word[0].at != at || (context->by_rbp && context->rbp != rbp))
-		return NULL;
-	for (unsigned i = 0; i < context->words; i++)
-		if (*context->word[i].at != context->word[i].value)
-			return NULL;
-	return context;
+	return (size < LINE ? (1ull << size) - 1 : ~0ull) << address % LINE;
 }
 
 /* Whether all is said about a load of what is open. */
@@ -43,15 +32,17 @@ static inline struct racer_judged brief_judged(uint64_t address, uint32_t site, 
 	return (struct racer_judged){ address / LINE << 22 ^ site, stack, version };
 }
 
-static inline struct racer_judged *brief_judged_at(struct racer *self, struct racer_judged judged)
+/* Its place among those. */
+static inline unsigned brief_mark(struct racer_judged judged)
 {
-	return &self->judged[(judged.key >> 22 ^ judged.key * 5 ^ judged.stack) % RACES_JUDGED];
+	return (judged.key >> 22 ^ judged.key * 5 ^ judged.stack) % RACES_JUDGED;
 }
 
+/* At the end of the journal, where there must be room. */
 static inline void brief_note(struct racer *self, uint64_t address, uint64_t size, uint32_t site,
 			      uint32_t stack, uint32_t version)
 {
-	self->note[self->notes++] = (struct racer_note){
+	*self->next++ = (struct racer_note){
 		.where = address | size << RACES_SIZE_SHIFT,
 		.site = site,
 		.stack = stack,

@@ -48,7 +48,7 @@ static struct racer *enter(void)
 			__atomic_store_n(&self->window, window, __ATOMIC_RELEASE);
 		}
 	}
-	if (self->notes != self->settled)
+	if (self->next != self->settled)
 		journal_settle(self);
 	if (self->again) {
 		const void *p = self->again;
@@ -218,6 +218,15 @@ static void note_progress(struct racer *self, unsigned actions, uint64_t address
 	else
 		racer_loads(self, true);
 	*seen = address;
+}
+
+void races_prefetch(uint64_t address, bool releases)
+{
+	if (runtime_session->races.discovers)
+		return;
+	regions_prefetch(address);
+	if (releases)
+		sync_prefetch((const void *)address);
 }
 
 void races_access(unsigned actions, const void *p, uint64_t size, uint32_t flags, uintptr_t pc,

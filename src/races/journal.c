@@ -26,11 +26,11 @@ void journal_start(void)
 /* While it is new, a thread takes its time: it might be done before others have started. */
 static void limit(struct racer *self)
 {
-	uint32_t most = self->settled + SETTLED;
+	struct racer_note *end = self->note + RACES_NOTES;
 
-	if (self->regions < WARM_UP)
-		most = 0;
-	self->notes_limit = most < RACES_NOTES ? most : RACES_NOTES;
+	self->limit = self->regions < WARM_UP	     ? self->next
+		      : end - self->next < SETTLED ? end
+						     : self->next + SETTLED;
 }
 
 static uint64_t address_of(const struct racer_note *note)
@@ -39,6 +39,17 @@ static uint64_t address_of(const struct racer_note *note)
 }
 
 /* ---- what was stored since ---- */
+
+static uint32_t stack_of(const struct racer_note *note)
+{
+	const struct binary_site *site = &binary_sites[note->site];
+
+	if (note->site == RACES_NO_SITE)
+		return note->stack;
+	return stack_with_first(note->stack, site->kind == BINARY_START
+						     ? site->access
+						     : site->address + site->length);
+}
 
 static void judge_later(struct racer *self, const struct racer_note *note)
 {
@@ -59,10 +70,7 @@ static void judge_later(struct racer *self, const struct racer_note *note)
 		    other->racer == racer_number(self))
 			continue;
 		if (!access.stack)
-			access.stack =
-				note->site == RACES_NO_SITE
-					? note->stack
-					: stack_with_first(note->stack, brief_sites[note->site].pc);
+			access.stack = stack_of(note);
 		conflict_judge_later(self, &access, line, bytes, other, note->version);
 	}
 	if (locked)
@@ -71,44 +79,46 @@ static void judge_later(struct racer *self, const struct racer_note *note)
 
 static void judge_all(struct racer *self)
 {
-	for (uint32_t i = 0; i < self->notes; i++) {
-		const struct racer_note *note = &self->note[i];
-
+	for (const struct racer_note *note = self->note; note < self->next; note++)
 		if (version_of(address_of(note)) != note->version)
 			judge_later(self, note);
-	}
 }
 
 /* ---- the journal ---- */
 
-/* Those that come back to the same few places again and again wait for others. */
-static void note_progress(struct racer *self, uint64_t where)
+/* Those that come back to the same few places again and again wait for others: a few will tell. */
+static void note_progress(struct racer *self, const struct racer_note *note)
 {
-	uint64_t *seen = &self->seen[spread(where) % RACES_SEEN];
+	enum { TOLD = 8 };
+	uint64_t *seen = &self->seen[spread(note->where) % RACES_SEEN];
 
-	racer_loads(self, *seen == where);
-	*seen = where;
+	for (unsigned i = 0; i < TOLD; i++)
+		racer_loads(self, *seen == note->where);
+	*seen = note->where;
 }
 
 void journal_settle(struct racer *self)
 {
-	for (uint32_t i = self->settled; i < self->notes; i++) {
-		const struct racer_note *note = &self->note[i];
+	uint64_t news = 0;
+
+	for (const struct racer_note *note = self->settled; note < self->next; note++) {
+		const void *p = (const void *)address_of(note);
 
 		if (note->site == RACES_NO_SITE)
 			continue;
-		note_progress(self, note->where);
-		if (brief_sites[note->site].acquires)
-			sync_acquire(self, (const void *)address_of(note));
-		regions_count(self, 1);
+		if (news++ % 8 == 0)
+			note_progress(self, note);
+		if (brief_sites[note->site].acquires && !sync_knows(self, p))
+			sync_acquire(self, p);
 	}
-	self->settled = self->notes;
+	regions_count(self, news);
+	self->settled = self->next;
 	limit(self);
 }
 
 void journal_drop(struct racer *self)
 {
-	self->notes = self->settled = 0;
+	self->next = self->settled = self->note;
 	limit(self);
 }
 
@@ -127,7 +137,7 @@ static void forget_half(struct racer *self)
 	judge_all(self);
 	for (uint32_t i = 0; i < HALF; i++)
 		self->note[i] = self->note[i + HALF];
-	self->notes -= HALF;
+	self->next -= HALF;
 	self->settled -= HALF;
 	__atomic_fetch_add(&runtime_session->races.lost, HALF, __ATOMIC_RELAXED);
 }
@@ -138,41 +148,34 @@ void journal_open(struct racer *self, const struct access *a, uint64_t line, uin
 	uint32_t version = version_of(line);
 
 	journal_settle(self);
-	if (self->notes == RACES_NOTES)
+	if (self->next == self->note + RACES_NOTES)
 		forget_half(self);
 	regions_judge(self, a, line, bytes);
 	brief_note(self, line + first, __builtin_popcountll(bytes), RACES_NO_SITE, a->stack,
 		   version);
-	self->settled = self->notes;
+	self->settled = self->next;
 	limit(self);
 }
 
 /* ---- shortly ---- */
 
-/* The next load by this site from there need not come here, if nothing else happens. */
-static void make_brief(struct racer *self, const struct access *a,
-		       const struct binary_registers *hit, uint32_t site, uint32_t version)
+/*
+ * The next load by this site needs no hook, if all else is as usual; and one of these bytes none
+ * until something is stored to the line.
+ */
+static void note_site(struct racer *self, const struct access *a,
+		      const struct binary_registers *hit, uint32_t site, uint32_t version)
 {
-	uintptr_t sp = (uintptr_t)(hit + 1) + BINARY_RED_ZONE;
-	struct stack_context fresh, *known;
-	struct stack_place place;
+	const struct stacks_context *context = brief_sites ? stack_context(hit) : NULL;
 	struct racer_judged judged;
 
-	if (!brief_sites || !brief_sites[site].pc)
+	if (!context)
 		return;
-	place = brief_sites[site].place;
-	known = place.known ? brief_context(self, place, sp, hit->rbp) : NULL;
-	if (!known && stack_context_of(hit, a->stack, &fresh, &place)) {
-		const uint64_t *at = fresh.word[0].at;
-
-		known = &self->context[((uintptr_t)at >> 3 ^ *at >> 1) % RACES_CONTEXTS];
-		*known = fresh;
-		brief_sites[site].place = place;
-	}
-	if (!known || runtime_session->races.settings.helpers)
+	brief_sites[site].place = stack_places[site];
+	if (runtime_session->races.settings.helpers)
 		return;
-	judged = brief_judged(a->address, site, known->stack, version);
-	*brief_judged_at(self, judged) = judged;
+	judged = brief_judged(a->address, site, context->stack, version);
+	self->judged[brief_mark(judged)] = judged;
 }
 
 bool journal_briefly(struct racer *self, const struct access *a, bool acquires,
@@ -189,7 +192,7 @@ bool journal_briefly(struct racer *self, const struct access *a, bool acquires,
 		self->again = (const void *)a->address;
 		self->again_version = version;
 	}
-	make_brief(self, a, hit, site, version);
+	note_site(self, a, hit, site, version);
 	regions_count(self, 1);
 	return true;
 }

@@ -19,6 +19,7 @@
 #ifndef RACES_RACES_H
 #define RACES_RACES_H
 
+#include "model/mix.h"
 #include "runtime/runtime.h"
 
 /* This process is watched for races, and by nobody else. */
@@ -30,6 +31,8 @@ HIDDEN void races_start(void);
 
 /* ---- hooks.c ---- */
 
+/* An access to PM is going to be told, maybe as a release. */
+HIDDEN void races_prefetch(uint64_t address, bool releases);
 /* An access is about to be made by the instruction at `pc`, of which this is known. */
 HIDDEN void races_access(unsigned actions, const void *p, uint64_t size, uint32_t flags,
 			 uintptr_t pc, uint32_t known, const struct frame *frame);
@@ -117,7 +120,7 @@ struct racer_change {
 };
 
 /* A load, in the journal of its thread. */
-enum { RACES_NOTES = 1 << 16, RACES_SIZE_SHIFT = 56, RACES_CONTEXTS = 64 };
+enum { RACES_NOTES = 1 << 16, RACES_SIZE_SHIFT = 56 };
 #define RACES_NO_SITE UINT32_MAX
 struct racer_note {
 	uint64_t where;   /* its address, and above that its size */
@@ -138,8 +141,9 @@ enum { RACES_KNOWN = 1 << 10, RACES_SEEN = 256 };
 enum { RACES_OBJECTS = 1 << 14 };
 
 struct racer {
-	_Alignas(64) uint32_t epoch;              /* releases so far; others look at it */
+	uint32_t epoch;                           /* releases so far; others look at it */
 	uint32_t thread;                          /* as reports name it */
+	uint32_t number;                          /* among the racers */
 	uintptr_t stack_low, stack_high, pointer; /* others may wait for words there */
 	const void *again;            /* what it has loaded last to see whether it may go on */
 	uint32_t again_version;       /* if that is in PM: of its line */
@@ -147,12 +151,11 @@ struct racer {
 	uint32_t skipped;             /* regions since the last one that was followed */
 	uint32_t random;
 	uint32_t idle;             /* it has hardly done anything new for about so many loads */
-	uint64_t seen[RACES_SEEN]; /* in the first run: where it has loaded from */
+	uint64_t seen[RACES_SEEN]; /* where it has loaded from a moment ago */
 	uint32_t window;           /* the last one in which it was seen */
-	/* The journal: so many notes, what may be noted without a hook, and what is settled. */
-	uint32_t notes, notes_limit, settled;
+	/* The journal: where it goes on, how far without a hook, and what is settled. */
+	struct racer_note *next, *limit, *settled;
 	uint64_t told; /* regions that the session knows of */
-	struct stack_context context[RACES_CONTEXTS];
 	struct racer_judged judged[RACES_JUDGED];
 	struct racer_change change[RACES_CHANGES];
 	uint32_t changes, changed;
@@ -169,13 +172,13 @@ struct racer {
 		uint16_t of;
 		uint64_t address, size, value; /* of what it has read */
 	} watch;
-	struct racer_note note[RACES_NOTES];
 	uint32_t clock[RACERS]; /* the last epoch of each that it knows to be over */
 	uint32_t born[RACERS];  /* the same when it started */
-	struct racer_line line[RACES_LINES];
 	struct racer_pair known[RACES_KNOWN]; /* what need not be looked at again */
 	uint32_t acquired[RACES_OBJECTS];     /* versions of what it has acquired */
-};
+	struct racer_note note[RACES_NOTES];
+	struct racer_line line[RACES_LINES];
+} __attribute__((aligned(2 << 20))); /* what is used most lies in one large page */
 extern HIDDEN struct racer *racers;
 /* This thread's; null if it has none yet. */
 extern HIDDEN __thread struct racer *racer_current __attribute__((tls_model("initial-exec")));
@@ -218,7 +221,22 @@ static inline void racer_loads(struct racer *self, bool again)
 /* Changes when other threads get on. */
 HIDDEN uint64_t sync_progress(const struct racer *self);
 HIDDEN void sync_acquire(struct racer *self, const void *object);
+/* An object by its number, and how often it was released. */
+static inline uint32_t sync_number(const void *object)
+{
+	return spread((uintptr_t)object >> 2) % RACES_OBJECTS;
+}
+extern HIDDEN uint32_t *sync_releases;
+/* Has it not been released since the thread has acquired it? */
+static inline bool sync_knows(const struct racer *self, const void *object)
+{
+	uint32_t number = sync_number(object);
+
+	return __atomic_load_n(&sync_releases[number], __ATOMIC_ACQUIRE) ==
+	       self->acquired[number];
+}
 HIDDEN void sync_release(struct racer *self, const void *object);
+HIDDEN void sync_prefetch(const void *object);
 /* Locks that are known by name. One that another thread gives back is none. */
 HIDDEN void sync_take(struct racer *self, const void *object);
 HIDDEN void sync_give(struct racer *self, const void *object);
@@ -251,6 +269,7 @@ HIDDEN uint32_t learn_known(uintptr_t pc);
 /* ---- regions.c ---- */
 
 HIDDEN void regions_start(void);
+HIDDEN void regions_prefetch(uint64_t address);
 struct access {
 	unsigned actions;
 	uint64_t address, size;

@@ -38,6 +38,11 @@ void regions_start(void)
 	runtime_races = false;
 }
 
+void regions_prefetch(uint64_t address)
+{
+	__builtin_prefetch(line_at(address), 1);
+}
+
 /* ---- words ---- */
 
 enum { WORD = 4 };
@@ -148,6 +153,12 @@ static struct region *slot_for(struct line *l, const struct racer *self, uint64_
 	return slot_of(l, free);
 }
 
+/* Whose all open bytes are, if some more of this one are. */
+static uint16_t opener_with(uint16_t opener, uint64_t open, uint16_t racer)
+{
+	return !open || opener == racer + 1 ? racer + 1 : ANYBODY;
+}
+
 /* Who sees the new version sees the region, too. */
 static void put_store(struct line *l, struct racer *self, uint64_t bytes, const struct access *a)
 {
@@ -171,6 +182,9 @@ static void put_store(struct line *l, struct racer *self, uint64_t bytes, const 
 		.happened = a->happens,
 		.window = self->window,
 	};
+	if (journal_on)
+		__atomic_store_n(&l->opener, opener_with(l->opener, l->open, racer_number(self)),
+				 __ATOMIC_RELAXED);
 	__atomic_store_n(&l->open, l->open | bytes, __ATOMIC_RELAXED);
 	__atomic_store_n(&l->version, l->version + 1, __ATOMIC_RELEASE);
 }
@@ -179,6 +193,7 @@ uint64_t regions_judge(struct racer *self, const struct access *a, uint64_t line
 {
 	struct line *l = line_at(line);
 	uint64_t clear = ~lock_bytes(l), open = 0;
+	uint16_t opener = 0;
 	bool locked;
 
 	if (!__atomic_load_n(&l->used, __ATOMIC_ACQUIRE))
@@ -190,10 +205,13 @@ uint64_t regions_judge(struct racer *self, const struct access *a, uint64_t line
 		conflict_judge(self, a, line, bytes, other);
 		if (conflict_is_over(other))
 			continue;
+		opener = opener_with(opener, open, other->racer);
 		open |= other->bytes;
 		if (other->racer != racer_number(self))
 			clear &= ~other->bytes;
 	}
+	if (journal_on)
+		__atomic_store_n(&l->opener, opener, __ATOMIC_RELAXED);
 	__atomic_store_n(&l->open, open, __ATOMIC_RELAXED);
 	if (locked)
 		spin_unlock(&l->lock);
@@ -355,6 +373,10 @@ void regions_effect(struct racer *self, uint32_t trait)
 	bool locked, still = false;
 
 	if (!self->watch.finding)
+		return;
+	/* Mostly it was said before. */
+	if (trait != RACES_LEFT &&
+	    !(trait & ~runtime_session->raw.entry[self->watch.finding].race))
 		return;
 	l = line_at(self->watch.line);
 	locked = spin_lock(&l->lock, thread_owner());

@@ -39,7 +39,7 @@ struct word {
 struct racer *racers;
 static struct object *object;
 static uint32_t (*far_clock)[FAR];
-static uint32_t *releases; /* of each of them, so far: close together, as they are looked at most */
+uint32_t *sync_releases; /* of each of them, so far: close together, as they are looked at most */
 static struct word *word;
 static uint32_t used[RACERS];
 uint32_t racers_used;
@@ -50,9 +50,9 @@ void sync_start(void)
 	racers = binary_dense_room(RACERS * sizeof(*racers));
 	object = binary_dense_room(RACES_OBJECTS * sizeof(*object));
 	far_clock = binary_room(RACES_OBJECTS * sizeof(*far_clock));
-	releases = binary_dense_room(RACES_OBJECTS * sizeof(*releases));
+	sync_releases = binary_dense_room(RACES_OBJECTS * sizeof(*sync_releases));
 	word = binary_dense_room(WORDS * sizeof(*word));
-	if (!racers || !object || !far_clock || !releases || !word)
+	if (!racers || !object || !far_clock || !sync_releases || !word)
 		runtime_races = false;
 }
 
@@ -80,14 +80,15 @@ struct racer *racer_self(void)
 	self->stack_low = runtime_thread.stack_low;
 	self->stack_high = runtime_thread.stack_high;
 	self->pointer = (uintptr_t)__builtin_thread_pointer();
+	self->number = i;
 	self->again = NULL;
 	self->random = runtime_session->races.settings.seed * 2654435761u + i * 40503u + 1;
 	self->skipped = i; /* not all the same ones */
 	for (i = 0; i < RACES_HELD; i++)
 		self->hold[i] = NULL;
 	self->watch.finding = 0;
-	memset(self->context, 0, sizeof(self->context));
 	memset(self->judged, 0, sizeof(self->judged));
+	memset(self->seen, 0, sizeof(self->seen));
 	journal_drop(self);
 	racer_current = self;
 	return self;
@@ -147,24 +148,20 @@ static uint32_t *clock_of(struct object *o, unsigned racer)
 	return racer < NEAR ? &o->clock[racer] : &far_clock[o - object][racer - NEAR];
 }
 
-static uint32_t hash(const void *p)
-{
-	return spread((uintptr_t)p >> 2);
-}
 
 void sync_acquire(struct racer *me, const void *p)
 {
-	uint32_t number = hash(p) % RACES_OBJECTS, version;
+	uint32_t number = sync_number(p), version;
 	struct object *from = &object[number];
 	bool locked;
 
 	if (!runtime_session->races.discovers)
 		tell(runtime_thread.shared, PERDURE_EVENT_LOCK, 0, p, 0, 0);
-	version = __atomic_load_n(&releases[number], __ATOMIC_ACQUIRE);
+	version = __atomic_load_n(&sync_releases[number], __ATOMIC_ACQUIRE);
 	if (me->acquired[number] == version)
 		return;
 	locked = spin_lock(&from->lock, thread_owner());
-	me->acquired[number] = releases[number];
+	me->acquired[number] = sync_releases[number];
 	for (unsigned i = 0; i < racers_used; i++)
 		if (*clock_of(from, i) > me->clock[i])
 			me->clock[i] = *clock_of(from, i);
@@ -174,7 +171,7 @@ void sync_acquire(struct racer *me, const void *p)
 
 void sync_release(struct racer *me, const void *p)
 {
-	uint32_t number = hash(p) % RACES_OBJECTS, own;
+	uint32_t number = sync_number(p), own;
 	struct object *to = &object[number];
 	bool locked;
 
@@ -190,9 +187,14 @@ void sync_release(struct racer *me, const void *p)
 			*clock_of(to, i) = me->clock[i];
 	if (own > *clock_of(to, me - racers))
 		*clock_of(to, me - racers) = own;
-	__atomic_store_n(&releases[number], releases[number] + 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&sync_releases[number], sync_releases[number] + 1, __ATOMIC_RELEASE);
 	if (locked)
 		spin_unlock(&to->lock);
+}
+
+void sync_prefetch(const void *p)
+{
+	__builtin_prefetch(&object[sync_number(p)], 1);
 }
 
 void sync_is_born(struct racer *me)
@@ -231,14 +233,14 @@ void sync_take(struct racer *me, const void *p)
 void sync_give(struct racer *me, const void *p)
 {
 	if (!let_go(me, p))
-		object[hash(p) % RACES_OBJECTS].handed = true;
+		object[sync_number(p)].handed = true;
 	sync_release(me, p);
 }
 
 bool sync_holds_any(const struct racer *me)
 {
 	for (unsigned i = 0; i < RACES_HELD; i++)
-		if (me->hold[i] && !object[hash(me->hold[i]) % RACES_OBJECTS].handed)
+		if (me->hold[i] && !object[sync_number(me->hold[i])].handed)
 			return true;
 	return false;
 }
@@ -247,7 +249,7 @@ bool sync_holds_any(const struct racer *me)
 
 static struct word *word_at(const void *p)
 {
-	return &word[hash(p) % WORDS];
+	return &word[spread((uintptr_t)p >> 2) % WORDS];
 }
 
 /* In PM, the line remembers it: this table forgets. */

@@ -9,6 +9,7 @@
 #define TABLE_REST 0x300000000000ull
 enum { TABLE_SLOTS = 8, LINE = PERDURE_LINE_SIZE };
 
+enum { ANYBODY = UINT16_MAX };
 enum state { FREE, LOADED, DIRTY, PENDING, CLEAN };
 
 struct region {
@@ -32,7 +33,10 @@ struct line {
 	uint8_t used;          /* slots that are not FREE, one bit each */
 	uint8_t next;          /* slot to be given up */
 	uint16_t words, locks; /* of four bytes each: see regions_note_word */
-	uint16_t readers;      /* a bit for each thread that has loaded, by number modulo 16 */
+	union {
+		uint16_t readers; /* a bit for each thread that has loaded, by number modulo 16 */
+		uint16_t opener;  /* with a journal: whose all open bytes are, number + 1; or ANYBODY */
+	};
 	uint32_t version;      /* stores so far */
 	uint64_t open;         /* bytes that may be in an open region, and no others */
 	struct region first;

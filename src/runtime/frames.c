@@ -293,11 +293,13 @@ struct stack_place walk_return_place(uintptr_t pc)
 	switch (word & ((1 << KIND_BITS) - 1)) {
 	case FRAME_FIXED:
 	case FRAME_KEEPS:
-		return (struct stack_place){ .known = words, .above = (words - 1) * sizeof(word) };
+		return (struct stack_place){ (words - 1) * sizeof(word), STACK_BY_SP };
 	case FRAME_POINTER:
-		return (struct stack_place){ .known = true, .by_rbp = true, .above = sizeof(word) };
+		return (struct stack_place){ sizeof(word), STACK_BY_RBP };
+	case FRAME_ALIGNED:
+		return (struct stack_place){ words * sizeof(word), STACK_BY_KEPT };
 	default:
-		return (struct stack_place){ .known = false };
+		return (struct stack_place){ 0, STACK_UNKNOWN };
 	}
 }
 

@@ -176,29 +176,10 @@ struct binary_registers;
 HIDDEN uint32_t stack_find(const struct binary_registers *hit);
 /* The same, and keeps it for stack_capture. */
 HIDDEN bool stack_is_kept(const struct binary_registers *hit);
-/*
- * What a stack is made of, but for the innermost frame: while these words are what they were, so
- * is it, wherever in that frame the thread is.
- */
-enum { STACK_WORDS = 20 };
-struct stack_context {
-	uint32_t stack; /* one from there; 0: none */
-	uint8_t words;
-	bool by_rbp;
-	uint64_t rbp;
-	struct stack_word {
-		const uint64_t *at; /* the first one is the return address */
-		uint64_t value;
-	} word[STACK_WORDS];
-};
-/* Where the return address is, in a frame at some instruction: bytes above a register. */
-struct stack_place {
-	uint16_t above;
-	bool known, by_rbp;
-};
-/* Those of a hit whose stack has just been found to be this; false if it has none. */
-HIDDEN bool stack_context_of(const struct binary_registers *hit, uint32_t stack,
-			     struct stack_context *context, struct stack_place *place);
+/* Where its frame is known to have its return address: by the number of a site; see context.h. */
+extern HIDDEN struct stack_place *stack_places;
+/* What it was called from, if the stack has just been found; or null. */
+HIDDEN const struct stacks_context *stack_context(const struct binary_registers *hit);
 /* How a function that a hook has called stands in stacks. */
 static inline uintptr_t stack_entry(const void *function)
 {

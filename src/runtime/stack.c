@@ -11,6 +11,7 @@
 #include "binary/binary.h"
 #include "model/mix.h"
 #include "races/races.h"
+#include "runtime/context.h"
 #include "runtime/walk.h"
 
 enum { WALK_MAX = 4096 };
@@ -217,131 +218,128 @@ static __thread struct {
 	uint32_t number;
 } last_patched __attribute__((tls_model("initial-exec")));
 
-/* ---- those of a moment ago ---- */
+/* ---- with another innermost frame ---- */
 
-/* The first of some places for it. */
-enum { RECENT_WAYS = 4 };
+typedef uint32_t number_function(struct walk *);
 
-static struct stacks_recent *recent_slot(uintptr_t pc, uintptr_t sp)
+static uint32_t replace_first(uint32_t stack, uintptr_t pc, number_function *number)
 {
-	uint32_t at = spread(pc ^ sp << 7) % STACKS_RECENT;
+	struct walk walk = { .depth = 0 };
+	uint32_t depth, image;
+	const uint64_t *all = stacks_get(&runtime_session->stacks, stack, &depth, &image);
 
-	return &runtime_thread.shared->recent[at & -(uint32_t)RECENT_WAYS];
+	for (; walk.depth < depth; walk.depth++)
+		walk.pc[walk.depth] = walk.depth ? all[walk.depth] : pc;
+	return number(&walk);
 }
 
-static bool are_calls_recent(const struct stacks_recent *r)
+static uint32_t with_first(uint32_t stack, uintptr_t pc, number_function *number)
+{
+	uint32_t at = (uint32_t)(stack * 0x9e3779b1u ^ pc) % STACKS_FIRST, to;
+	struct stacks_first *first = &runtime_thread.shared->first[at];
+
+	if (first->from == stack && first->pc == pc)
+		return first->to;
+	to = replace_first(stack, pc, number);
+	if (to)
+		*first = (struct stacks_first){ pc, stack, to };
+	return to;
+}
+
+/* ---- those of a moment ago ---- */
+
+struct stack_place *stack_places;
+
+static bool are_calls_recent(const struct stacks_context *c)
 {
 	const struct thread *thread = &runtime_thread;
 
-	for (unsigned i = 0; i < r->calls; i++) {
-		const struct thread_call *call = &thread->call[r->call[i].number];
+	for (unsigned i = 0; i < c->calls; i++) {
+		const struct thread_call *call = &thread->call[c->call[i].number];
 
-		if (r->call[i].number >= thread->calls ||
-		    (uintptr_t)call->frame != r->call[i].frame ||
-		    call->function != r->call[i].function)
+		if (c->call[i].number >= thread->calls ||
+		    (uintptr_t)call->frame != c->call[i].frame ||
+		    call->function != c->call[i].function)
 			return false;
 	}
 	return true;
 }
 
-static bool is_recent(const struct stacks_recent *r, uintptr_t pc, uintptr_t sp, uintptr_t rbp)
+static const uint64_t *return_address_of(const struct binary_registers *hit)
 {
-	if (r->pc != pc || r->sp != sp || (r->by_rbp && r->rbp != rbp) ||
-	    r->image != modules_image())
-		return false;
-	for (unsigned i = 0; i < r->words; i++) {
-		uint64_t above = r->word[i] >> STACKS_ABOVE_SHIFT;
+	uintptr_t sp = (uintptr_t)(hit + 1) + BINARY_RED_ZONE;
+	struct stack_place *place = &stack_places[hit->site & BINARY_NUMBER];
 
-		if (((const uintptr_t *)sp)[above] != (r->word[i] ^ above << STACKS_ABOVE_SHIFT))
-			return false;
-	}
-	return are_calls_recent(r);
+	if (!place->base)
+		*place = walk_return_place(hit->frame.return_address);
+	return place->base ? context_at(*place, sp, hit->rbp) : NULL;
 }
 
-static void note_recent(struct stacks_recent *r, const struct walk *walk, uintptr_t pc,
-			uintptr_t sp, uintptr_t rbp, uint32_t number)
+const struct stacks_context *stack_context(const struct binary_registers *hit)
 {
-	r->pc = 0;
-	if (walk->words > STACKS_WORDS_SEEN || walk->calls > STACKS_CALLS_SEEN)
-		return;
-	for (unsigned i = 0; i < walk->words; i++) {
-		uintptr_t above = ((uintptr_t)walk->word[i] - sp) / sizeof(sp);
+	const uint64_t *at = return_address_of(hit);
+	const struct stacks_context *context =
+		at ? context_find(runtime_thread.shared, at, hit->rbp) : NULL;
 
-		if (above > UINT16_MAX || *walk->word[i] >> STACKS_ABOVE_SHIFT)
+	return context && (!context->calls || are_calls_recent(context)) ? context : NULL;
+}
+
+static void note_context(const struct binary_registers *hit, const struct walk *walk,
+			 uint32_t number)
+{
+	static __thread unsigned turn __attribute__((tls_model("initial-exec")));
+	const uint64_t *at = return_address_of(hit);
+	struct stacks_context *c;
+
+	if (!at || walk->words > STACKS_WORDS_SEEN || walk->calls > STACKS_CALLS_SEEN)
+		return;
+	c = context_slot(runtime_thread.shared, at, *at) + turn++ % STACKS_WAYS;
+	c->at = NULL;
+	for (unsigned i = 0; i < walk->words; i++) {
+		int64_t above = walk->word[i] - at;
+
+		if (above != (int16_t)above)
 			return;
-		r->word[i] = *walk->word[i] | above << STACKS_ABOVE_SHIFT;
+		c->above[i] = c->above[i + 1] = (int16_t)above;
+		c->word[i] = c->word[i + 1] = *walk->word[i];
 	}
 	for (unsigned i = 0; i < walk->calls; i++) {
-		r->call[i].number = walk->call[i] - runtime_thread.call;
-		r->call[i].frame = (uintptr_t)walk->call[i]->frame;
-		r->call[i].function = walk->call[i]->function;
+		c->call[i].number = walk->call[i] - runtime_thread.call;
+		c->call[i].frame = (uintptr_t)walk->call[i]->frame;
+		c->call[i].function = walk->call[i]->function;
 	}
-	r->calls = walk->calls;
-	r->words = walk->words;
-	r->sp = sp;
-	r->by_rbp = walk->by_rbp;
-	r->rbp = rbp;
-	r->image = modules_image();
-	r->number = number;
-	r->pc = pc;
+	c->calls = walk->calls;
+	c->words = walk->words;
+	c->value = *at;
+	c->by_rbp = walk->by_rbp;
+	c->rbp = hit->rbp;
+	c->image = modules_image();
+	c->stack = number;
+	c->at = at;
 }
 
-static const struct stacks_recent *find_recent(const struct binary_registers *hit)
+static uint32_t find_walked(struct walk *walk)
 {
-	uintptr_t pc = hit->frame.return_address, sp = (uintptr_t)hit;
-	const struct stacks_recent *recent = recent_slot(pc, sp);
-
-	for (unsigned i = 0; i < RECENT_WAYS; i++)
-		if (is_recent(&recent[i], pc, sp, hit->rbp))
-			return &recent[i];
-	return NULL;
+	return stacks_find(&runtime_session->stacks, &runtime_thread.shared->stacks,
+			   modules_image(), walk->pc, walk->depth);
 }
 
 uint32_t stack_find(const struct binary_registers *hit)
 {
-	uintptr_t pc = hit->frame.return_address, sp = (uintptr_t)hit;
-	static __thread unsigned turn __attribute__((tls_model("initial-exec")));
-	const struct stacks_recent *known = find_recent(hit);
-	struct stacks_recent *recent = recent_slot(pc, sp);
+	uintptr_t pc = hit->frame.return_address;
+	const struct stacks_context *context = stack_context(hit);
 	struct walk walk;
 	uint32_t number;
 
-	if (known)
-		return known->number;
+	if (context)
+		return with_first(context->stack, pc, find_walked);
 	if (!walk_known(&walk, pc, (uintptr_t)(hit + 1) + BINARY_RED_ZONE, hit->rbp))
 		return 0;
 	walk_finish(&walk);
-	number = stacks_find(&runtime_session->stacks, &runtime_thread.shared->stacks,
-			     modules_image(), walk.pc, walk.depth);
+	number = find_walked(&walk);
 	if (number)
-		note_recent(&recent[turn++ % RECENT_WAYS], &walk, pc, sp, hit->rbp, number);
+		note_context(hit, &walk, number);
 	return number;
-}
-
-bool stack_context_of(const struct binary_registers *hit, uint32_t stack,
-		      struct stack_context *context, struct stack_place *place)
-{
-	const struct stacks_recent *r = find_recent(hit);
-	uintptr_t from = (uintptr_t)(hit + 1) + BINARY_RED_ZONE;
-
-	*place = walk_return_place(hit->frame.return_address);
-	from = (place->by_rbp ? hit->rbp : from) + place->above;
-	if (!r || !place->known || r->calls || !r->words || r->words > STACK_WORDS)
-		return false;
-	context->stack = 0;
-	for (unsigned i = 0; i < r->words; i++) {
-		uint64_t above = r->word[i] >> STACKS_ABOVE_SHIFT;
-
-		context->word[i].at = (const uint64_t *)r->sp + above;
-		context->word[i].value = r->word[i] ^ above << STACKS_ABOVE_SHIFT;
-	}
-	context->words = r->words;
-	context->by_rbp = r->by_rbp;
-	context->rbp = r->rbp;
-	if ((uintptr_t)context->word[0].at != from)
-		return false;
-	context->stack = stack;
-	return true;
 }
 
 bool stack_is_kept(const struct binary_registers *hit)
@@ -376,31 +374,9 @@ uint32_t stack_capture(const struct frame *frame)
 	return keep(&walk);
 }
 
-static uint32_t replace_first(uint32_t stack, uintptr_t pc)
-{
-	struct walk walk = { .depth = 0 };
-	uint32_t depth, image;
-	const uint64_t *all = stacks_get(&runtime_session->stacks, stack, &depth, &image);
-
-	for (; walk.depth < depth; walk.depth++)
-		walk.pc[walk.depth] = walk.depth ? all[walk.depth] : pc;
-	return keep(&walk);
-}
-
 uint32_t stack_with_first(uint32_t stack, uintptr_t pc)
 {
-	static __thread struct {
-		uint32_t from, to;
-		uintptr_t pc;
-	} last[64] __attribute__((tls_model("initial-exec")));
-	unsigned at = (stack * 31 + pc) % 64;
-
-	if (last[at].from != stack || last[at].pc != pc) {
-		last[at].from = stack;
-		last[at].pc = pc;
-		last[at].to = replace_first(stack, pc);
-	}
-	return last[at].to;
+	return with_first(stack, pc, keep);
 }
 
 uint32_t stack_of_function(const void *function)

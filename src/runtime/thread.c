@@ -82,8 +82,8 @@ static struct session_thread *take_slot(struct session *session)
 		slot->lines.owner = thread_owner();
 		slot->lines.flushes = 0;
 		slot->lines.last_fence = 0;
-		for (uint32_t i = 0; i < STACKS_RECENT; i++)
-			slot->recent[i].pc = 0; /* they were on another stack */
+		for (uint32_t i = 0; i < STACKS_CONTEXTS; i++)
+			slot->context[i].at = NULL; /* they were on another stack */
 		slot->lines.event = (uint64_t)slot->lines.id << 40;
 		if (++session->threads_used > 1)
 			session->lines.concurrent = 1;

@@ -3,6 +3,7 @@
 #ifndef RUNTIME_WALK_H
 #define RUNTIME_WALK_H
 
+#include "runtime/context.h"
 #include "runtime/runtime.h"
 
 /* Recursion can make stacks deep: the inner frames are kept, and the last few seen, as a ring. */

@@ -100,7 +100,8 @@ struct session_thread {
 	bool used;
 	uint64_t loads, stores, flushes, fences;
 	struct stacks_cache stacks;
-	struct stacks_recent recent[STACKS_RECENT];
+	struct stacks_context context[STACKS_CONTEXTS];
+	struct stacks_first first[STACKS_FIRST];
 } __attribute__((aligned(64)));
 
 /* A thread's transactions, where they outlive it: what was in flight is known to be unfinished. */

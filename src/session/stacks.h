@@ -16,7 +16,9 @@ enum {
 	STACKS_OUTER = 8,  /* … and the outermost few */
 	STACKS_DEPTH = STACKS_INNER + STACKS_OUTER,
 	STACKS_CACHED = 256,
-	STACKS_RECENT = 128,
+	STACKS_CONTEXTS = 128,
+	STACKS_WAYS = 2,
+	STACKS_FIRST = 1024,
 	STACKS_WORDS_SEEN = 31,
 	STACKS_CALLS_SEEN = 6,
 };
@@ -30,23 +32,29 @@ struct stacks_cache {
 };
 
 /*
- * A stack that a thread was at a moment ago, and the words on it that say so: if they are what they
- * were, so is the stack.
+ * Where a thread has called a function from, a moment ago, and the words on the stack that say so:
+ * while they are what they were, it is there, wherever in the function.
  */
-struct stacks_recent {
-	_Alignas(64) uint64_t pc;
-	uint64_t sp, rbp;
-	uint32_t image, number;
-	bool by_rbp; /* is rbp one of them? */
+struct stacks_context {
+	_Alignas(64) const uint64_t *at; /* the return address; null: this is none */
+	uint64_t value;			 /* of that */
+	uint64_t rbp;
+	uint32_t image, stack; /* of some place in the function */
+	bool by_rbp;	       /* is rbp one of them? */
 	uint8_t words, calls;
-	/* Each with how many words above sp it lies, in the upper bits that addresses do not use.
-	 */
-	uint64_t word[STACKS_WORDS_SEEN];
+	/* So many words above `at`; two at a time, so the last one may be there twice. */
+	int16_t above[STACKS_WORDS_SEEN + 1];
+	uint64_t word[STACKS_WORDS_SEEN + 1];
 	struct {
 		uint64_t number, frame, function;
 	} call[STACKS_CALLS_SEEN]; /* of library functions, as the thread has noted them */
 };
-#define STACKS_ABOVE_SHIFT 48
+
+/* The stack of another place in the same function. */
+struct stacks_first {
+	uint64_t pc;
+	uint32_t from, to;
+};
 
 /* In stacks.word: hash, image and depth, then the frames. A number is the index of the hash. */
 struct stacks {
