@@ -260,8 +260,8 @@ HIDDEN bool binary_is_copy(uintptr_t address);
 HIDDEN bool binary_is_way_in(uintptr_t address);
 /* From this address on. */
 HIDDEN void binary_give_back(uint8_t *code);
-/* Where a jump of the code that ends at `code` finds the entry for hits. */
-HIDDEN uintptr_t binary_entry_near(uintptr_t code);
+/* Where a jump of the code that ends at `code` finds the entry for hits, or for brief ones. */
+HIDDEN uintptr_t binary_entry_near(uintptr_t code, bool brief);
 
 /* Which values each byte of a distance may have; a count of 0 stands for any. */
 struct binary_bytes {
@@ -296,15 +296,16 @@ struct binary_registers {
 #define BINARY_NUMBER (BINARY_BRIEF - 1)
 enum { BINARY_RED_ZONE = 128 };
 
-/* What it keeps of them for brief_load: rdi is in binary_kept_rdi. */
+/* The entry for loads that may be told briefly; what it keeps. rdi is in binary_kept_rdi. */
 struct binary_brief {
-	uint64_t rbp, rsi, rax, flags, back, site;
+	uint64_t rbp, rsi, flags, rax, back, site;
 };
 extern HIDDEN __thread uint64_t binary_kept_rdi __attribute__((tls_model("initial-exec")));
-HIDDEN void binary_entry_all(void); /* two words have been pushed, now all others are */
-HIDDEN void binary_entry_brief(void);
-HIDDEN void binary_entry_brief_restores(void);
-HIDDEN void binary_entry_brief_leaves(void);
+HIDDEN void binary_brief(void);
+HIDDEN void binary_brief_saved(void); /* from here on signals wait, to `restores` */
+HIDDEN void binary_brief_restores(void);
+HIDDEN void binary_brief_flags(void);
+HIDDEN void binary_brief_end(void);
 
 /* Up to `saved` registers are pushed; rbx has them from there to `restores`, where they are popped.
  */

@@ -346,9 +346,10 @@ static void put_operand(struct code *code, const struct binary_operand *operand)
 static void put_hit(struct code *code, uint32_t number)
 {
 	const struct binary_site *site = &binary_sites[number & BINARY_NUMBER];
-	uintptr_t entry = binary_entry_near((uintptr_t)code->bytes);
+	bool brief = runtime_races && brief_wants(site);
+	uintptr_t entry = binary_entry_near((uintptr_t)code->bytes, brief);
 
-	if (runtime_races && brief_wants(site)) {
+	if (brief) {
 		put_operand(code, &site->operand[0]);
 		number |= BINARY_BRIEF;
 	}

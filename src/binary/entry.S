@@ -13,32 +13,6 @@
 	.cfi_adjust_cfa_offset -8
 	.endm
 
-	/*
-	 * The last two words: flags without popfq, which takes long, unless strings go down. `leaves` is where all is done;
-	 * behind it is another way to do that.
-	 */
-	.macro restore_last leaves
-	testb	$4, 9(%rsp)
-	jne	4f
-	movzwl	8(%rsp), %eax
-	btl	$11, %eax
-	setc	%ah
-	addb	$127, %ah /* overflow, as it was */
-	movb	%al, %ah
-	sahf
-	movq	(%rsp), %rax
-	leaq	16(%rsp), %rsp
-	.cfi_adjust_cfa_offset -16
-	.globl	\leaves
-	.hidden	\leaves
-\leaves:
-	ret
-4:	.cfi_adjust_cfa_offset 16
-	restore	popq, %rax
-	restore	popfq
-	ret
-	.endm
-
 	.text
 	.globl	binary_entry
 	.hidden	binary_entry
@@ -47,11 +21,6 @@ binary_entry:
 	.cfi_startproc
 	save	pushfq
 	save	pushq, %rax
-	testb	$0x20, 27(%rsp) /* BINARY_BRIEF */
-	jne	binary_entry_brief
-	.globl	binary_entry_all
-	.hidden	binary_entry_all
-binary_entry_all:
 	save	pushq, %rcx
 	save	pushq, %rdx
 	save	pushq, %rbx
@@ -137,45 +106,93 @@ binary_entry_restores:
 	restore	popq, %rbx
 	restore	popq, %rdx
 	restore	popq, %rcx
+	/* Flags without popfq, which takes long, unless strings go down. */
 	.globl	binary_entry_flags
 	.hidden	binary_entry_flags
 binary_entry_flags:
-	restore_last binary_entry_leaves
+	testb	$4, 9(%rsp)
+	jne	4f
+	movzwl	8(%rsp), %eax
+	btl	$11, %eax
+	setc	%ah
+	addb	$127, %ah /* overflow, as it was */
+	movb	%al, %ah
+	sahf
+	movq	(%rsp), %rax
+	leaq	16(%rsp), %rsp
+	.cfi_adjust_cfa_offset -16
+	.globl	binary_entry_leaves
+	.hidden	binary_entry_leaves
+binary_entry_leaves:
+	ret
+4:	.cfi_adjust_cfa_offset 16
+	restore	popq, %rax
+	restore	popfq
+	ret
+	.cfi_endproc
+	.size	binary_entry, . - binary_entry
+	.globl	binary_entry_end
+	.hidden	binary_entry_end
+binary_entry_end:
 
-	/* A load, whose address is in rdi. */
-	.globl	binary_entry_brief
-	.hidden	binary_entry_brief
-binary_entry_brief:
-	.cfi_adjust_cfa_offset 16
+/*
+ * The same for a load that may be told briefly, whose address is in rdi. What is kept is struct binary_brief; flags as lahf
+ * and seto have them.
+ */
+	.macro restore_flags
+	restore	popq, %rax
+	addb	$127, %al /* overflow */
+	sahf
+	.endm
+
+	.globl	binary_brief
+	.hidden	binary_brief
+	.type	binary_brief, @function
+binary_brief:
+	.cfi_startproc
+	save	pushq, %rax
+	lahf
+	seto	%al
+	save	pushq, %rax
 	save	pushq, %rsi
 	save	pushq, %rbp
+	.globl	binary_brief_saved
+	.hidden	binary_brief_saved
+binary_brief_saved:
 	movq	%rsp, %rsi
 	call	brief_load
 	testb	%al, %al
 	je	1f
 	movq	binary_waiting@gottpoff(%rip), %rax
 	cmpl	$0, %fs:(%rax)
-	je	binary_entry_brief_restores
+	je	binary_brief_restores
 1:	.cfi_remember_state
 	restore	popq, %rbp
 	restore	popq, %rsi
 	movq	binary_kept_rdi@gottpoff(%rip), %rax
 	movq	%fs:(%rax), %rdi
-	andb	$0xdf, 27(%rsp)
-	jmp	binary_entry_all
-	.globl	binary_entry_brief_restores
-	.hidden	binary_entry_brief_restores
-binary_entry_brief_restores:
+	restore_flags
+	restore	popq, %rax
+	movb	$0, 11(%rsp) /* the number without BINARY_BRIEF */
+	jmp	binary_entry
+	.globl	binary_brief_restores
+	.hidden	binary_brief_restores
+binary_brief_restores:
 	.cfi_restore_state
 	restore	popq, %rbp
 	restore	popq, %rsi
 	movq	binary_kept_rdi@gottpoff(%rip), %rax
 	movq	%fs:(%rax), %rdi
-	restore_last binary_entry_brief_leaves
+	.globl	binary_brief_flags
+	.hidden	binary_brief_flags
+binary_brief_flags:
+	restore_flags
+	restore	popq, %rax
+	ret
 	.cfi_endproc
-	.size	binary_entry, . - binary_entry
-	.globl	binary_entry_end
-	.hidden	binary_entry_end
-binary_entry_end:
+	.size	binary_brief, . - binary_brief
+	.globl	binary_brief_end
+	.hidden	binary_brief_end
+binary_brief_end:
 
 	.section .note.GNU-stack, "", @progbits

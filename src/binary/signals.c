@@ -58,7 +58,7 @@ static bool is_between(uintptr_t pc, const void *start, const void *end)
 /* A load is being noted: the entry will look for signals when that is done. */
 static bool is_brief(uintptr_t pc)
 {
-	return is_between(pc, binary_entry_brief, binary_entry_brief_restores) ||
+	return is_between(pc, binary_brief, binary_brief_restores) ||
 	       is_between(pc, __start_races_brief, __stop_races_brief);
 }
 
@@ -122,41 +122,16 @@ static unsigned steps_between(uintptr_t start, uintptr_t pc)
 	return steps;
 }
 
-/* The entry only pushes, but for a question after two words. */
-static unsigned words_pushed(uintptr_t pc)
-{
-	enum { BEFORE = 2 };
-	uintptr_t all = (uintptr_t)binary_entry_all;
-	unsigned steps = steps_between((uintptr_t)binary_entry, pc < all ? pc : all);
-
-	return (steps < BEFORE ? steps : BEFORE) + steps_between(all, pc);
-}
-
-/* Of the last two words, by the code from `leaves` on: all of them, or one after the other. */
-static unsigned last_popped(uintptr_t pc, uintptr_t leaves)
-{
-	if (pc == leaves)
-		return 2;
-	return pc > leaves ? steps_between(leaves + 1, pc) : 0;
-}
-
 static unsigned words_popped(uintptr_t pc)
 {
 	enum { BUT_TWO = 14 };
-	uintptr_t flags = (uintptr_t)binary_entry_flags;
+	uintptr_t flags = (uintptr_t)binary_entry_flags, leaves = (uintptr_t)binary_entry_leaves;
 
 	if (pc <= flags)
 		return steps_between((uintptr_t)binary_entry_restores, pc);
-	return BUT_TWO + last_popped(pc, (uintptr_t)binary_entry_leaves);
-}
-
-static unsigned words_popped_briefly(uintptr_t pc)
-{
-	enum { BUT_TWO = 2 };
-	unsigned steps = steps_between((uintptr_t)binary_entry_brief_restores, pc);
-
-	return (steps < BUT_TWO ? steps : BUT_TWO) +
-	       last_popped(pc, (uintptr_t)binary_entry_brief_leaves);
+	if (pc == leaves)
+		return BUT_TWO + 2;
+	return BUT_TWO + (pc > leaves ? steps_between(leaves + 1, pc) : 0);
 }
 
 /* From `back` and `site` on. */
@@ -170,16 +145,22 @@ static void show_way_in(const uint64_t *top, greg_t *g)
 	g[REG_RSP] = (greg_t)(top + 2) + BINARY_RED_ZONE;
 }
 
-/* A load has been noted, and what was kept is restored. */
+/* A load has been noted, and two registers are restored, then the flags, then rax. */
 static void show_brief(greg_t *g)
 {
-	unsigned popped = words_popped_briefly((uintptr_t)g[REG_RIP]);
-	const struct binary_brief *kept = (const void *)((const uint64_t *)g[REG_RSP] - popped);
+	enum { CHANGED = 0x8d5, LOW = 0xd5, OVERFLOW_BIT = 11, FLAGS_POPPED = 1, RAX_POPPED = 4 };
+	uintptr_t pc = (uintptr_t)g[REG_RIP], flags = (uintptr_t)binary_brief_flags;
+	unsigned popped = pc > flags ? 2 : steps_between((uintptr_t)binary_brief_restores, pc);
+	unsigned steps = pc > flags ? steps_between(flags, pc) : 0;
+	const struct binary_brief *kept;
 
+	popped = (popped < 2 ? popped : 2) + (steps >= FLAGS_POPPED) + (steps >= RAX_POPPED);
+	kept = (const void *)((const uint64_t *)g[REG_RSP] - popped);
 	g[REG_RBP] = (greg_t)kept->rbp;
 	g[REG_RSI] = (greg_t)kept->rsi;
 	g[REG_RAX] = (greg_t)kept->rax;
-	g[REG_EFL] = (greg_t)kept->flags;
+	g[REG_EFL] = (g[REG_EFL] & ~(greg_t)CHANGED) | (greg_t)(kept->flags >> 8 & LOW) |
+		     (greg_t)(kept->flags & 1) << OVERFLOW_BIT;
 	show_way_in(&kept->back, g);
 }
 
@@ -191,12 +172,12 @@ static bool show_entry(greg_t *g)
 		  restores = (uintptr_t)binary_entry_restores, end = (uintptr_t)binary_entry_end;
 
 	if (binary_is_way_in(pc) || (pc >= start && pc < saved)) {
-		unsigned pushed = pc >= start && pc < saved ? words_pushed(pc) : 0;
+		unsigned pushed = pc >= start && pc < saved ? steps_between(start, pc) : 0;
 
 		show_way_in((const uint64_t *)g[REG_RSP] + pushed, g);
 		return true;
 	}
-	if (pc >= (uintptr_t)binary_entry_brief && pc < end) {
+	if (is_between(pc, binary_brief_restores, binary_brief_end)) {
 		show_brief(g);
 		return true;
 	}

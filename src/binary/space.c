@@ -76,6 +76,12 @@ static bool reaches(const struct arena *a, uintptr_t near)
 	return distance < FARTHEST && distance > -FARTHEST;
 }
 
+static void put_way(uint8_t *at, uintptr_t entry)
+{
+	memcpy(at, "\xff\x25\0\0\0\0", 6); /* jmp *0(%rip) */
+	memcpy(at + 6, &entry, sizeof(entry));
+}
+
 static struct arena *new_arena(uintptr_t near)
 {
 	enum { STEP = 1 << 20, FIRST = 4 << 20 };
@@ -85,13 +91,12 @@ static struct arena *new_arena(uintptr_t near)
 			uintptr_t wanted =
 				(near + (side ? -distance : distance)) & ~(uintptr_t)(PAGE - 1);
 			uint8_t *start = wanted < PAGE * 16 ? NULL : map_at(wanted, ARENA);
-			uintptr_t entry = (uintptr_t)binary_entry;
 
 			if (!start)
 				continue;
-			memcpy(start, "\xff\x25\0\0\0\0", 6); /* jmp *0(%rip) */
-			memcpy(start + 6, &entry, sizeof(entry));
-			arena[arenas] = (struct arena){ start, start + ENTRY, false };
+			put_way(start, (uintptr_t)binary_entry);
+			put_way(start + ENTRY, (uintptr_t)binary_brief);
+			arena[arenas] = (struct arena){ start, start + 2 * ENTRY, false };
 			return &arena[arenas++];
 		}
 	return NULL;
@@ -132,7 +137,7 @@ bool binary_is_way_in(uintptr_t address)
 {
 	const struct arena *a = arena_of(address);
 
-	return a && address == (uintptr_t)a->start;
+	return a && (address == (uintptr_t)a->start || address == (uintptr_t)a->start + ENTRY);
 }
 
 void binary_give_back(uint8_t *code)
@@ -143,9 +148,9 @@ void binary_give_back(uint8_t *code)
 		a->next = code;
 }
 
-uintptr_t binary_entry_near(uintptr_t code)
+uintptr_t binary_entry_near(uintptr_t code, bool brief)
 {
-	return (uintptr_t)arena_of(code)->start;
+	return (uintptr_t)arena_of(code)->start + (brief ? ENTRY : 0);
 }
 
 /* ---- pages of jumps ---- */

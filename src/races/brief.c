@@ -25,43 +25,62 @@ bool brief_wants(const struct binary_site *site)
 	    (site->kind != BINARY_START && !(site->known & RACES_PM)))
 		return false;
 	known->size = (uint8_t)site->operand[0].size;
+	known->bytes = bytes_in(0, 0, site->operand[0].size);
 	known->acquires = site->known & RACES_ACQUIRE;
 	return site->operand[0].size <= LINE;
 }
 
-static inline bool is_judged(const struct racer *self, struct racer_judged wanted)
+/* In a section of its own: a signal that comes while it runs must know that. */
+#define BRIEF __attribute__((section("races_brief"), no_caller_saved_registers))
+
+/* Has all been said about such a load of what is open? */
+static BRIEF __attribute__((noinline)) bool is_judged(const struct racer *self, uint64_t address,
+						      uint32_t site, uint32_t version)
 {
+	struct racer_judged wanted = brief_judged(address, site, self->journal.stack, version);
 	const struct racer_judged *judged = &self->judged[brief_mark(wanted)];
 
 	return judged->key == wanted.key && judged->stack == wanted.stack &&
 	       judged->version == wanted.version;
 }
 
-/* In a section of its own: a signal that comes while it runs must know that. */
-__attribute__((section("races_brief"), no_caller_saved_registers, used)) bool
-brief_load(uint64_t address, const struct binary_brief *kept)
+/* Where was the function called from? */
+static BRIEF __attribute__((noinline)) bool find_context(struct racer *self, const uint64_t *at,
+							 uint64_t rbp)
+{
+	const struct stacks_context *context = context_find(runtime_thread.shared, at, rbp);
+
+	self->journal.at = NULL;
+	if (!context || context->calls)
+		return false;
+	self->journal.at = at;
+	self->journal.stack = context->stack;
+	return true;
+}
+
+BRIEF __attribute__((used)) bool brief_load(uint64_t address, const struct binary_brief *kept)
 {
 	uint32_t number = (uint32_t)kept->site & BINARY_NUMBER, version;
 	struct racer *self = racer_current;
-	struct brief_site site = brief_sites[number];
-	const struct stacks_context *context;
-	const struct line *l;
+	const struct brief_site *site = &brief_sites[number];
+	const struct line *l = line_at(address);
 	const uint64_t *at;
 
-	if (!self || self->next == self->limit || !site.place.base ||
+	if (!self || self->journal.next == self->journal.limit || !site->place.base ||
 	    address >> PERDURE_WINDOW_SHIFT != PERDURE_WINDOW_INDEX ||
-	    address % LINE + site.size > LINE)
+	    address % LINE + site->size > LINE)
 		return false;
-	at = context_at(site.place, (uintptr_t)(kept + 1) + BINARY_RED_ZONE, kept->rbp);
-	context = context_find(runtime_thread.shared, at, kept->rbp);
-	if (!context || context->calls)
+	at = context_at(site->place, (uintptr_t)(kept + 1) + BINARY_RED_ZONE, kept->rbp);
+	if (!brief_is_further_on(self, at, number) && !find_context(self, at, kept->rbp))
 		return false;
-	l = line_at(address);
+	self->journal.site = number;
 	version = __atomic_load_n(&l->version, __ATOMIC_ACQUIRE);
-	if (__atomic_load_n(&l->open, __ATOMIC_RELAXED) & brief_bytes(address, site.size) &&
+	if (__builtin_expect(__atomic_load_n(&l->open, __ATOMIC_RELAXED) >> address % LINE &
+				     site->bytes,
+			     0) &&
 	    __atomic_load_n(&l->opener, __ATOMIC_RELAXED) != self->number + 1 &&
-	    !is_judged(self, brief_judged(address, number, context->stack, version)))
+	    !is_judged(self, address, number, version))
 		return false;
-	brief_note(self, address, site.size, number, context->stack, version);
+	brief_note(self, address, number, self->journal.stack, version);
 	return true;
 }

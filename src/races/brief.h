@@ -8,6 +8,7 @@
 
 /* What of a load is known before it comes, by the number of its site. */
 struct brief_site {
+	uint64_t bytes;           /* as many bits as it loads */
 	struct stack_place place; /* of its frame; unknown: it needs a hook */
 	uint8_t size;
 	bool acquires;
@@ -20,9 +21,16 @@ HIDDEN void brief_start(void);
 struct binary_brief;
 HIDDEN bool brief_load(uint64_t address, const struct binary_brief *kept);
 
-static inline uint64_t brief_bytes(uint64_t address, unsigned size)
+/*
+ * A few instructions further on, and with its return address in the same place, the function is
+ * still the one that it was, called from where it was: unless it has been left in between and
+ * entered again, and has not come by any load that was asked about until here.
+ */
+static inline bool brief_is_further_on(const struct racer *self, const uint64_t *at, uint32_t site)
 {
-	return (size < LINE ? (1ull << size) - 1 : ~0ull) << address % LINE;
+	enum { NEAR = 16 };
+
+	return self->journal.at == at && site - self->journal.site - 1 < NEAR;
 }
 
 /* Whether all is said about a load of what is open. */
@@ -39,16 +47,11 @@ static inline unsigned brief_mark(struct racer_judged judged)
 }
 
 /* At the end of the journal, where there must be room. */
-static inline void brief_note(struct racer *self, uint64_t address, uint64_t size, uint32_t site,
-			      uint32_t stack, uint32_t version)
+static inline void brief_note(struct racer *self, uint64_t address, uint32_t site, uint32_t stack,
+			      uint32_t version)
 {
-	*self->next++ = (struct racer_note){
-		.where = address | size << RACES_SIZE_SHIFT,
-		.site = site,
-		.stack = stack,
-		.version = version,
-		.epoch = self->epoch,
-	};
+	*self->journal.next++ =
+		(struct racer_note){ address, site, stack, version, self->epoch };
 }
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the front-ends say, to the first run and to the others. */
+#include <stdlib.h>
 #include <time.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -12,9 +13,12 @@
 #include "runtime/hooks.h"
 
 bool runtime_races;
+uint64_t races_warm_up = 1 << 12;
 
 void races_start(void)
 {
+	if (getenv("PERDURE_NO_WARM_UP")) /* for tests */
+		races_warm_up = 0;
 	if (!runtime_session->races.on)
 		return;
 	runtime_races = true;
@@ -48,14 +52,15 @@ static struct racer *enter(void)
 			__atomic_store_n(&self->window, window, __ATOMIC_RELEASE);
 		}
 	}
-	if (self->next != self->settled)
+	if (!binary_hit_registers) /* who knows where it has been */
+		self->journal.at = NULL;
+	if (self->journal.next != self->journal.settled)
 		journal_settle(self);
 	if (self->again) {
 		const void *p = self->again;
 
 		self->again = NULL;
-		if (runtime_session->races.discovers || !in_window(p) ||
-		    regions_version(p) != self->again_version)
+		if (!sync_knows(self, p))
 			sync_acquire(self, p);
 	}
 	return self;
@@ -202,7 +207,6 @@ static void access_known(struct racer *self, unsigned actions, const void *p, ui
 	if (actions & RACES_LOADS && acquire) {
 		sync_acquire(self, p);
 		self->again = p; /* what it will see may have been stored after this */
-		self->again_version = pm ? regions_version(p) : 0;
 	}
 }
 
@@ -212,11 +216,11 @@ static void note_progress(struct racer *self, unsigned actions, uint64_t address
 	uint64_t *seen = &self->seen[spread(address) % RACES_SEEN];
 
 	if (runtime_session->races.discovers)
-		racer_loads(self, *seen == address);
+		racer_loads(self, 1, *seen == address);
 	else if (actions & RACES_STORES)
 		self->idle = 0;
 	else
-		racer_loads(self, true);
+		racer_loads(self, 1, true);
 	*seen = address;
 }
 

@@ -10,7 +10,7 @@
 #include "model/spin.h"
 #include "races/brief.h"
 
-enum { WARM_UP = 1 << 12, SETTLED = 256 };
+enum { SETTLED = 256 };
 
 bool journal_on;
 
@@ -23,29 +23,31 @@ void journal_start(void)
 		brief_start();
 }
 
-/* While it is new, a thread takes its time: it might be done before others have started. */
+/* How far it may go on without a hook. */
 static void limit(struct racer *self)
 {
 	struct racer_note *end = self->note + RACES_NOTES;
 
-	self->limit = self->regions < WARM_UP	     ? self->next
-		      : end - self->next < SETTLED ? end
-						     : self->next + SETTLED;
+	self->journal.limit = self->regions < races_warm_up	     ? self->journal.next
+		      : end - self->journal.next < SETTLED ? end
+						     : self->journal.next + SETTLED;
 }
 
-static uint64_t address_of(const struct racer_note *note)
+static uint64_t size_of(const struct racer_note *note)
 {
-	return note->where & ((1ull << RACES_SIZE_SHIFT) - 1);
+	return note->site & RACES_NO_SITE ? note->site & ~RACES_NO_SITE
+					  : brief_sites[note->site].size;
 }
 
 /* ---- what was stored since ---- */
 
 static uint32_t stack_of(const struct racer_note *note)
 {
-	const struct binary_site *site = &binary_sites[note->site];
+	const struct binary_site *site;
 
-	if (note->site == RACES_NO_SITE)
+	if (note->site & RACES_NO_SITE)
 		return note->stack;
+	site = &binary_sites[note->site];
 	return stack_with_first(note->stack, site->kind == BINARY_START
 						     ? site->access
 						     : site->address + site->length);
@@ -53,8 +55,8 @@ static uint32_t stack_of(const struct racer_note *note)
 
 static void judge_later(struct racer *self, const struct racer_note *note)
 {
-	uint64_t address = address_of(note);
-	uint64_t line = address & -(uint64_t)LINE, size = note->where >> RACES_SIZE_SHIFT, bytes;
+	uint64_t address = note->address;
+	uint64_t line = address & -(uint64_t)LINE, size = size_of(note), bytes;
 	struct line *l = line_at(address);
 	struct access access = { RACES_LOADS, address, size, .happens = true };
 	bool locked;
@@ -79,46 +81,46 @@ static void judge_later(struct racer *self, const struct racer_note *note)
 
 static void judge_all(struct racer *self)
 {
-	for (const struct racer_note *note = self->note; note < self->next; note++)
-		if (version_of(address_of(note)) != note->version)
+	for (const struct racer_note *note = self->note; note < self->journal.next; note++)
+		if (version_of(note->address) != note->version)
 			judge_later(self, note);
 }
 
 /* ---- the journal ---- */
 
 /* Those that come back to the same few places again and again wait for others: a few will tell. */
+enum { TOLD = 8 };
+
 static void note_progress(struct racer *self, const struct racer_note *note)
 {
-	enum { TOLD = 8 };
-	uint64_t *seen = &self->seen[spread(note->where) % RACES_SEEN];
+	uint64_t *seen = &self->seen[spread(note->address) % RACES_SEEN];
 
-	for (unsigned i = 0; i < TOLD; i++)
-		racer_loads(self, *seen == note->where);
-	*seen = note->where;
+	racer_loads(self, TOLD, *seen == note->address);
+	*seen = note->address;
 }
 
 void journal_settle(struct racer *self)
 {
 	uint64_t news = 0;
 
-	for (const struct racer_note *note = self->settled; note < self->next; note++) {
-		const void *p = (const void *)address_of(note);
+	for (const struct racer_note *note = self->journal.settled; note < self->journal.next; note++) {
+		const void *p = (const void *)note->address;
 
-		if (note->site == RACES_NO_SITE)
+		if (note->site & RACES_NO_SITE)
 			continue;
-		if (news++ % 8 == 0)
+		if (news++ % TOLD == 0)
 			note_progress(self, note);
 		if (brief_sites[note->site].acquires && !sync_knows(self, p))
 			sync_acquire(self, p);
 	}
 	regions_count(self, news);
-	self->settled = self->next;
+	self->journal.settled = self->journal.next;
 	limit(self);
 }
 
 void journal_drop(struct racer *self)
 {
-	self->next = self->settled = self->note;
+	self->journal.next = self->journal.settled = self->note;
 	limit(self);
 }
 
@@ -137,8 +139,8 @@ static void forget_half(struct racer *self)
 	judge_all(self);
 	for (uint32_t i = 0; i < HALF; i++)
 		self->note[i] = self->note[i + HALF];
-	self->next -= HALF;
-	self->settled -= HALF;
+	self->journal.next -= HALF;
+	self->journal.settled -= HALF;
 	__atomic_fetch_add(&runtime_session->races.lost, HALF, __ATOMIC_RELAXED);
 }
 
@@ -148,16 +150,37 @@ void journal_open(struct racer *self, const struct access *a, uint64_t line, uin
 	uint32_t version = version_of(line);
 
 	journal_settle(self);
-	if (self->next == self->note + RACES_NOTES)
+	if (self->journal.next == self->note + RACES_NOTES)
 		forget_half(self);
-	regions_judge(self, a, line, bytes);
-	brief_note(self, line + first, __builtin_popcountll(bytes), RACES_NO_SITE, a->stack,
-		   version);
-	self->settled = self->next;
+	if (__atomic_load_n(&line_at(line)->open, __ATOMIC_ACQUIRE) & bytes)
+		regions_judge(self, a, line, bytes);
+	brief_note(self, line + first, RACES_NO_SITE | __builtin_popcountll(bytes), a->stack, version);
+	self->journal.settled = self->journal.next;
 	limit(self);
 }
 
 /* ---- shortly ---- */
+
+uint32_t journal_stack(const uint64_t *at, uint32_t site)
+{
+	struct racer *self = racer_current;
+
+	if (!self || !brief_is_further_on(self, at, site))
+		return 0;
+	self->journal.site = site;
+	return self->journal.stack;
+}
+
+void journal_note_stack(const uint64_t *at, uint32_t site, uint32_t stack)
+{
+	struct racer *self = racer_current;
+
+	if (!self)
+		return;
+	self->journal.at = at;
+	self->journal.site = site;
+	self->journal.stack = stack;
+}
 
 /*
  * The next load by this site needs no hook, if all else is as usual; and one of these bytes none
@@ -190,7 +213,6 @@ bool journal_briefly(struct racer *self, const struct access *a, bool acquires,
 	if (acquires) {
 		sync_acquire(self, (const void *)a->address);
 		self->again = (const void *)a->address;
-		self->again_version = version;
 	}
 	note_site(self, a, hit, site, version);
 	regions_count(self, 1);

@@ -8,7 +8,7 @@
 #include "model/spin.h"
 #include "races/table.h"
 
-enum { WARM_UP = 1 << 12, LINE_PLACES = 2 };
+enum { LINE_PLACES = 2 };
 
 /* The places for a line. Lines that are neighbours stay so. */
 static struct racer_line *place_of(struct racer *racer, uint64_t line, unsigned i)
@@ -156,7 +156,6 @@ static void acquire(struct racer *self, struct racer_line *l, uint64_t address, 
 	l->acquired |= bytes;
 	sync_acquire(self, (const void *)address);
 	self->again = (const void *)address; /* what it will see may have been stored after this */
-	self->again_version = l->version;
 }
 
 struct racer *loads_reader(void)
@@ -164,8 +163,7 @@ struct racer *loads_reader(void)
 	const struct session_races *races = &runtime_session->races;
 	struct racer *self = racer_current;
 
-	/* While it is new, a thread takes its time: it might be done before others have started. */
-	if (!self || self->regions < WARM_UP || races->discovers || races_are_minimal() ||
+	if (!self || self->regions < races_warm_up || races->discovers || races_are_minimal() ||
 	    runtime_session->listening || runtime_thread.busy)
 		return NULL;
 	return races->windows && self->window != races->window ? NULL : self;
@@ -188,7 +186,7 @@ bool loads_briefly(struct racer *self, const struct access *a, bool acquires)
 		return false;
 	if (!load)
 		load = load_of(self, line, a->stack, &l);
-	racer_loads(self, !(bytes & ~load->bytes));
+	racer_loads(self, 1, !(bytes & ~load->bytes));
 	note_load(self, a, load, l, bytes);
 	if (acquires)
 		acquire(self, l, a->address, bytes);

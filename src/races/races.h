@@ -28,6 +28,8 @@ extern HIDDEN bool runtime_races;
 enum races_action { RACES_LOADS = 1, RACES_STORES = 2 }; /* as enum binary_action */
 
 HIDDEN void races_start(void);
+/* While it is new, a thread takes its time: it might be done before others have started. */
+extern HIDDEN uint64_t races_warm_up; /* regions */
 
 /* ---- hooks.c ---- */
 
@@ -120,15 +122,15 @@ struct racer_change {
 };
 
 /* A load, in the journal of its thread. */
-enum { RACES_NOTES = 1 << 16, RACES_SIZE_SHIFT = 56 };
-#define RACES_NO_SITE UINT32_MAX
+enum { RACES_NOTES = 1 << 16 };
 struct racer_note {
-	uint64_t where;   /* its address, and above that its size */
-	uint32_t site;    /* of binary.h: the innermost frame; RACES_NO_SITE: the stack has it */
-	uint32_t stack;   /* some other one from the same frame, or its own */
+	uint64_t address;
+	uint32_t site;    /* of binary.h; or how many bytes, and RACES_NO_SITE: the stack is its own */
+	uint32_t stack;   /* otherwise one from the same frame */
 	uint32_t version; /* of the line: what was stored before */
 	uint32_t epoch;
 };
+#define RACES_NO_SITE (1u << 31)
 
 /* A load of what is open, about which all is said: nothing has been stored to the line since. */
 enum { RACES_JUDGED = 256 };
@@ -141,20 +143,24 @@ enum { RACES_KNOWN = 1 << 10, RACES_SEEN = 256 };
 enum { RACES_OBJECTS = 1 << 14 };
 
 struct racer {
-	uint32_t epoch;                           /* releases so far; others look at it */
+	struct {
+		/* Where it goes on, how far without a hook, and what is settled. */
+		struct racer_note *next, *limit, *settled;
+		/* The last load: its function's return address, what it was, where from. */
+		const uint64_t *at;
+		uint32_t site, stack;
+	} journal __attribute__((aligned(64))); /* nobody else looks at that */
+	uint32_t epoch __attribute__((aligned(64))); /* releases so far; others look at it */
 	uint32_t thread;                          /* as reports name it */
 	uint32_t number;                          /* among the racers */
 	uintptr_t stack_low, stack_high, pointer; /* others may wait for words there */
 	const void *again;            /* what it has loaded last to see whether it may go on */
-	uint32_t again_version;       /* if that is in PM: of its line */
 	const void *hold[RACES_HELD]; /* locks that it has */
 	uint32_t skipped;             /* regions since the last one that was followed */
 	uint32_t random;
 	uint32_t idle;             /* it has hardly done anything new for about so many loads */
 	uint64_t seen[RACES_SEEN]; /* where it has loaded from a moment ago */
 	uint32_t window;           /* the last one in which it was seen */
-	/* The journal: where it goes on, how far without a hook, and what is settled. */
-	struct racer_note *next, *limit, *settled;
 	uint64_t told; /* regions that the session knows of */
 	struct racer_judged judged[RACES_JUDGED];
 	struct racer_change change[RACES_CHANGES];
@@ -209,14 +215,15 @@ static inline void racer_waits(struct racer *self, uint32_t loads)
 		racer_yield();
 	}
 }
-static inline void racer_loads(struct racer *self, bool again)
+/* So many loads, which it has done a moment ago, or not. */
+static inline void racer_loads(struct racer *self, uint32_t loads, bool again)
 {
 	enum { NEWS = 4 };
 
 	if (again)
-		racer_waits(self, 1);
+		racer_waits(self, loads);
 	else
-		self->idle -= self->idle < NEWS ? self->idle : NEWS;
+		self->idle -= self->idle < NEWS * loads ? self->idle : NEWS * loads;
 }
 /* Changes when other threads get on. */
 HIDDEN uint64_t sync_progress(const struct racer *self);
@@ -300,8 +307,6 @@ static inline void regions_count(struct racer *self, uint64_t more)
 			   __ATOMIC_RELAXED);
 	self->told = self->regions;
 }
-/* What has been stored to its line so far. */
-HIDDEN uint32_t regions_version(const void *p);
 /* A new window: what was done in those before is not known to its end. */
 HIDDEN void regions_forget(struct racer *self);
 /* --flush-on-read: what the thread has read and not written back is a race now. */
@@ -330,6 +335,9 @@ HIDDEN bool journal_briefly(struct racer *self, const struct access *access, boo
 			    const struct binary_registers *hit, uint32_t site);
 /* What was noted counts as loaded from here on. */
 HIDDEN void journal_settle(struct racer *self);
+/* Where the last load was: a stack from the same frame, if this site is a little further on; or 0. */
+HIDDEN uint32_t journal_stack(const uint64_t *at, uint32_t site);
+HIDDEN void journal_note_stack(const uint64_t *at, uint32_t site, uint32_t stack);
 /* The thread is about to release something: its regions end. */
 HIDDEN void journal_close(struct racer *self);
 /* They never were. */

@@ -159,34 +159,40 @@ static uint16_t opener_with(uint16_t opener, uint64_t open, uint16_t racer)
 	return !open || opener == racer + 1 ? racer + 1 : ANYBODY;
 }
 
-/* Who sees the new version sees the region, too. */
+/*
+ * Who sees the new version sees the region, too. It is the old one if there is nothing new to see:
+ * what was not persistent is stored once more.
+ */
 static void put_store(struct line *l, struct racer *self, uint64_t bytes, const struct access *a)
 {
 	struct region *r = slot_for(l, self, bytes, a->stack);
 	bool streamed = a->flags & PERDURE_NONTEMPORAL;
 	/* What is not persistent stays so. */
-	bool same = r->state == DIRTY && r->racer == racer_number(self) && r->stack == a->stack;
+	bool same = r->state == DIRTY && r->racer == racer_number(self) && r->stack == a->stack &&
+		    r->window == (uint16_t)self->window;
+	bool news = !journal_on || !same || bytes & ~r->bytes || (a->happens && !r->happened) || streamed;
+	uint32_t version = l->version + news;
 
 	*r = (struct region){
 		.bytes = same ? r->bytes | bytes : bytes,
 		.epoch = self->epoch,
 		.persisted = RACES_NOT_YET,
 		.stack = a->stack,
-		.opened = same ? r->opened : l->version + 1,
-		.version = l->version + 1,
+		.opened = same ? r->opened : version,
+		.version = version,
 		.racer = racer_number(self),
 		.flusher = racer_number(self),
 		.by_owner = streamed,
 		.streamed = streamed,
 		.state = streamed ? PENDING : DIRTY,
-		.happened = a->happens,
+		.happened = a->happens || (same && r->happened),
 		.window = self->window,
 	};
 	if (journal_on)
 		__atomic_store_n(&l->opener, opener_with(l->opener, l->open, racer_number(self)),
 				 __ATOMIC_RELAXED);
 	__atomic_store_n(&l->open, l->open | bytes, __ATOMIC_RELAXED);
-	__atomic_store_n(&l->version, l->version + 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&l->version, version, __ATOMIC_RELEASE);
 }
 
 uint64_t regions_judge(struct racer *self, const struct access *a, uint64_t line, uint64_t bytes)
@@ -216,11 +222,6 @@ uint64_t regions_judge(struct racer *self, const struct access *a, uint64_t line
 	if (locked)
 		spin_unlock(&l->lock);
 	return clear;
-}
-
-uint32_t regions_version(const void *p)
-{
-	return version_of((uintptr_t)p & -(uint64_t)LINE);
 }
 
 /* ---- accesses ---- */

@@ -327,10 +327,18 @@ static uint32_t find_walked(struct walk *walk)
 uint32_t stack_find(const struct binary_registers *hit)
 {
 	uintptr_t pc = hit->frame.return_address;
-	const struct stacks_context *context = stack_context(hit);
+	uint32_t site = hit->site & BINARY_NUMBER, number = 0;
+	const uint64_t *at = return_address_of(hit);
+	const struct stacks_context *context;
 	struct walk walk;
-	uint32_t number;
 
+	if (journal_on && at)
+		number = journal_stack(at, site);
+	if (number)
+		return with_first(number, pc, find_walked);
+	context = stack_context(hit);
+	if (context && journal_on && !context->calls)
+		journal_note_stack(at, site, context->stack);
 	if (context)
 		return with_first(context->stack, pc, find_walked);
 	if (!walk_known(&walk, pc, (uintptr_t)(hit + 1) + BINARY_RED_ZONE, hit->rbp))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes a function of random blocks: loops, branches forward and back, stores to PM and to other memory.
+"""Writes a function of random blocks: loops, branches forward and back, loads and stores of PM and other memory.
 
 flow.py SEED > flow.s; see flow.c. rdi and rsi are the two areas, rdx the steps left, r8 the stores to PM, rax a random
 number; r9, r10 and r11 hold offsets, values and addresses, rcx what branches count in."""
@@ -44,10 +44,25 @@ def store(rnd):
     return code
 
 
+def load(rnd):
+    """One load from somewhere, on which everything else depends."""
+    instruction, size = rnd.choice((("movzbl %s, %%r10d", 1), ("movzwl %s, %%r10d", 2), ("movl %s, %%r10d", 4),
+                                    ("movq %s, %%r10", 8)))
+    place = "%d(%%r%si)" % (size * rnd.randrange(64), rnd.choice("sssd"))
+    code = []
+    if rnd.random() < 0.3:
+        code = ["movl %eax, %r9d", "andl $0x3f8, %r9d"]
+        place = place.replace(")", ",%r9)")
+    code += [instruction % place]
+    if rnd.random() < 0.4:  # flags that live across it
+        code[-1:] = ["cmpb $%d, %%al" % rnd.randrange(256), code[-1], "j%s 1f" % rnd.choice(CONDITIONS)] + stir(rnd) + ["1:"]
+    return code + ["addq %r10, %rax"]
+
+
 def block(rnd, number):
     code = [".Lblock%d:" % number, "decq %rdx", "jz .Lend"]
     for _ in range(rnd.randrange(1, 5)):
-        code += rnd.choice((stir, store, store))(rnd)
+        code += rnd.choice((stir, store, store, load, load))(rnd)
     kind, goal = rnd.randrange(8), rnd.randrange(max(0, number - 3), min(BLOCKS, number + 5))
     if kind == 0:
         code += ["jmp .Lblock%d" % rnd.randrange(BLOCKS)]
@@ -68,9 +83,9 @@ def main():
     for number in range(BLOCKS):
         code += block(rnd, number)
     code += ["jmp .Lblock0", ".Lend:", "movq %r8, %rax", "ret"]
-    print(".text\n.globl flow, flow_end\n.type flow, @function\nflow:")
+    print(".text\n.globl flow, flow_end\n.type flow, @function\nflow:\n\t.cfi_startproc")
     print("\n".join(line if line.endswith(":") else "\t" + line for line in code))
-    print(".size flow, . - flow\nflow_end:\n.section .note.GNU-stack, \"\", @progbits")
+    print("\t.cfi_endproc\n.size flow, . - flow\nflow_end:\n.section .note.GNU-stack, \"\", @progbits")
 
 
 main()

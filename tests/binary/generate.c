@@ -254,11 +254,15 @@ int main(int argc, char **argv)
 			for (unsigned k = 0; k < length; k++)
 				generate_one(&list[k]);
 		} while (adds_addresses(list, length));
-		printf("\t.text\n\t.globl snippet_%u\n\t.type snippet_%u, @function\nsnippet_%u:\n",
+		printf("\t.text\n\t.globl snippet_%u\n\t.type snippet_%u, @function\nsnippet_%u:\n"
+		       /* as run_snippet has left the stack */
+		       "\t.cfi_startproc\n\t.cfi_def_cfa rsp, 56\n\t.cfi_offset rbx, -16\n"
+		       "\t.cfi_offset rbp, -24\n\t.cfi_offset r12, -32\n\t.cfi_offset r13, -40\n"
+		       "\t.cfi_offset r14, -48\n\t.cfi_offset r15, -56\n",
 		       i, i, i);
 		for (unsigned k = 0; k < length; k++)
 			write_instruction(&list[k]);
-		printf("\tjmp snippet_end\n\t.size snippet_%u, . - snippet_%u\n", i, i);
+		printf("\tjmp snippet_end\n\t.cfi_endproc\n\t.size snippet_%u, . - snippet_%u\n", i, i);
 		printf("\t.section .rodata\nregisters_%u:\n", i);
 		choose_registers(list, length, number() % 2);
 	}

@@ -328,7 +328,8 @@ class Binary(TestCase):
             self.assertEqual(len(expected), int(count))
             self.assertGreater(sum("signal 0" in line for line in expected), int(count) / 2)
             for command, more in ((["run"], {}), (["run"], {"PERDURE_NO_BMI2": "1"}),  # as on an older processor
-                                  (["threads"], {}), (["threads", "--sample", "1/2"], {})):
+                                  (["threads"], {}), (["threads"], {"PERDURE_NO_WARM_UP": "1"}),
+                                  (["threads", "--sample", "1/2"], {"PERDURE_NO_WARM_UP": "1"})):
                 ran = subprocess.run([TOOLS / "perdure", *command, "--quiet", "--pm", "pool", "./execute", "pool"],
                                      cwd=self.directory, capture_output=True, text=True, timeout=300,
                                      env={**os.environ, **more}).stdout.splitlines()[-int(count):]
@@ -344,7 +345,7 @@ class Binary(TestCase):
             expected = self.native("./flow", "pool", "1000")
             (self.directory / "pool").unlink()
             for command in ["run"], ["threads"], ["threads", "--sample", "1/2"]:
-                for more in {}, {"PERDURE_NO_BMI2": "1"}:
+                for more in {}, {"PERDURE_NO_BMI2": "1"}, {"PERDURE_NO_WARM_UP": "1"}:
                     with self.subTest(seed=seed, command=command, more=more):
                         ran = subprocess.run([TOOLS / "perdure", *command, "--quiet", "--json", "result.json", "--pm",
                                               "pool", "./flow", "pool", "1000"], cwd=self.directory,
