@@ -376,14 +376,13 @@ static bool step_back(void *context, uint32_t node, struct flow_expression *e)
  */
 static bool is_at_access(const struct body *b, uint32_t access, uint32_t start)
 {
-	enum { FEW = 16 };
+	enum { FEW = 64 };
 	const struct binary_instruction *list = &b->search.text->list[b->function.first];
 
 	if (start > access || access - start > FEW)
 		return false;
 	for (uint32_t i = start; i < access; i++)
-		if (list[i].site != BINARY_NO_SITE || list[i].how == BINARY_BRANCH ||
-		    list[i].calls || list[i].leaves || list[i].ends)
+		if (list[i].how == BINARY_BRANCH || list[i].calls || list[i].leaves || list[i].ends)
 			return false;
 	return true;
 }

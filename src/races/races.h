@@ -193,7 +193,10 @@ extern HIDDEN uint32_t racers_used; /* those from here on never were */
 HIDDEN void sync_start(void);
 /* The current one, which is made if need be; null if there are too many. */
 HIDDEN struct racer *racer_self(void);
-HIDDEN uint16_t racer_number(const struct racer *racer);
+static inline uint16_t racer_number(const struct racer *racer)
+{
+	return (uint16_t)racer->number;
+}
 HIDDEN void racer_end(void);
 HIDDEN void racer_yield(void);
 /* From its seed on. */

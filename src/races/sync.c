@@ -73,14 +73,14 @@ struct racer *racer_self(void)
 			      "more threads at once than can be watched for races");
 		return NULL;
 	}
+	self = &racers[i];
+	self->number = i;
 	if (i >= racers_used)
 		racers_used = i + 1;
-	self = &racers[i];
 	__atomic_fetch_add(&self->epoch, 1, __ATOMIC_SEQ_CST); /* of the one before, too */
 	self->stack_low = runtime_thread.stack_low;
 	self->stack_high = runtime_thread.stack_high;
 	self->pointer = (uintptr_t)__builtin_thread_pointer();
-	self->number = i;
 	self->again = NULL;
 	self->random = runtime_session->races.settings.seed * 2654435761u + i * 40503u + 1;
 	self->skipped = i; /* not all the same ones */
@@ -92,11 +92,6 @@ struct racer *racer_self(void)
 	journal_drop(self);
 	racer_current = self;
 	return self;
-}
-
-uint16_t racer_number(const struct racer *racer)
-{
-	return racer - racers;
 }
 
 void racer_end(void)
@@ -149,24 +144,22 @@ static uint32_t *clock_of(struct object *o, unsigned racer)
 }
 
 
+/* Without the lock: while somebody releases it, some of that is known a moment earlier. */
 void sync_acquire(struct racer *me, const void *p)
 {
-	uint32_t number = sync_number(p), version;
-	struct object *from = &object[number];
-	bool locked;
+	uint32_t number = sync_number(p), version, time;
 
 	if (!runtime_session->races.discovers)
 		tell(runtime_thread.shared, PERDURE_EVENT_LOCK, 0, p, 0, 0);
 	version = __atomic_load_n(&sync_releases[number], __ATOMIC_ACQUIRE);
 	if (me->acquired[number] == version)
 		return;
-	locked = spin_lock(&from->lock, thread_owner());
-	me->acquired[number] = sync_releases[number];
-	for (unsigned i = 0; i < racers_used; i++)
-		if (*clock_of(from, i) > me->clock[i])
-			me->clock[i] = *clock_of(from, i);
-	if (locked)
-		spin_unlock(&from->lock);
+	me->acquired[number] = version;
+	for (unsigned i = 0; i < racers_used; i++) {
+		time = __atomic_load_n(clock_of(&object[number], i), __ATOMIC_RELAXED);
+		if (time > me->clock[i])
+			me->clock[i] = time;
+	}
 }
 
 void sync_release(struct racer *me, const void *p)
@@ -185,8 +178,8 @@ void sync_release(struct racer *me, const void *p)
 	for (unsigned i = 0; i < racers_used; i++)
 		if (me->clock[i] > *clock_of(to, i))
 			*clock_of(to, i) = me->clock[i];
-	if (own > *clock_of(to, me - racers))
-		*clock_of(to, me - racers) = own;
+	if (own > *clock_of(to, me->number))
+		*clock_of(to, me->number) = own;
 	__atomic_store_n(&sync_releases[number], sync_releases[number] + 1, __ATOMIC_RELEASE);
 	if (locked)
 		spin_unlock(&to->lock);
@@ -269,7 +262,7 @@ void sync_lock_begin(struct racer *me, const void *p, uint64_t value)
 	struct word *w = word_at(p);
 	bool locked = spin_lock(&w->lock, thread_owner());
 
-	if (w->address == (uintptr_t)p && w->racer != me - racers && w->after != value) {
+	if (w->address == (uintptr_t)p && w->racer != me->number && w->after != value) {
 		struct racer *other = &racers[w->racer];
 		uint32_t epoch = w->epoch;
 
@@ -381,7 +374,7 @@ void sync_lock_end(struct racer *me, const void *p, uint64_t value, bool stored,
 		learn_from(me, p, value, pc, w->epoch ? &racers[w->racer] : NULL);
 	w->is_lock |= (known & RACES_COUNTS) != 0;
 	/* Back to what it was before the same thread changed it: that was a lock. */
-	if (w->taken && w->racer == me - racers && value == w->before) {
+	if (w->taken && w->racer == me->number && value == w->before) {
 		w->is_lock = true;
 		w->taken = false;
 	} else {
@@ -392,7 +385,7 @@ void sync_lock_end(struct racer *me, const void *p, uint64_t value, bool stored,
 		hold(me, p);
 	note_word(p, w->is_lock);
 	w->after = value;
-	w->racer = me - racers;
+	w->racer = me->number;
 	w->epoch = me->epoch;
 	if (locked)
 		spin_unlock(&w->lock);
@@ -417,7 +410,7 @@ void sync_freed(struct racer *me, const void *p)
 	struct word *w = word_at(p);
 	bool locked = spin_lock(&w->lock, thread_owner());
 
-	if (w->address == (uintptr_t)p && w->taken && w->racer == me - racers) {
+	if (w->address == (uintptr_t)p && w->taken && w->racer == me->number) {
 		w->is_lock = true;
 		w->taken = false;
 	}
