@@ -12,7 +12,7 @@ struct brief_site *brief_sites;
 
 void brief_start(void)
 {
-#ifdef __GNUC__
+#ifndef __clang__ /* all hits keep vectors then: see quick.c */
 	brief_sites = binary_dense_room(BINARY_SITES_MAX * sizeof(*brief_sites));
 #endif
 }
@@ -58,6 +58,9 @@ static BRIEF __attribute__((noinline)) bool find_context(struct racer *self, con
 	return true;
 }
 
+/* By a site that brief_wants; false if it needs a hook. For binary_brief alone. */
+BRIEF HIDDEN bool brief_load(uint64_t address, const struct binary_brief *kept);
+
 BRIEF __attribute__((used)) bool brief_load(uint64_t address, const struct binary_brief *kept)
 {
 	uint32_t number = (uint32_t)kept->site & BINARY_NUMBER, version;
@@ -71,6 +74,8 @@ BRIEF __attribute__((used)) bool brief_load(uint64_t address, const struct binar
 	    address % LINE + site->size > LINE)
 		return false;
 	at = context_at(site->place, (uintptr_t)(kept + 1) + BINARY_RED_ZONE, kept->rbp);
+	if (!at)
+		return false;
 	if (!brief_is_further_on(self, at, number) && !find_context(self, at, kept->rbp))
 		return false;
 	self->journal.site = number;

@@ -17,9 +17,6 @@ extern HIDDEN struct brief_site *brief_sites; /* null: there are none */
 
 /* Makes room for them. */
 HIDDEN void brief_start(void);
-/* A load by a site that brief_wants: false if it needs a hook. */
-struct binary_brief;
-HIDDEN bool brief_load(uint64_t address, const struct binary_brief *kept);
 
 /*
  * A few instructions further on, and with its return address in the same place, the function is
@@ -37,21 +34,22 @@ static inline bool brief_is_further_on(const struct racer *self, const uint64_t 
 static inline struct racer_judged brief_judged(uint64_t address, uint32_t site, uint32_t stack,
 					       uint32_t version)
 {
-	return (struct racer_judged){ address / LINE << 22 ^ site, stack, version };
+	enum { SITE_BITS = 22 };
+
+	return (struct racer_judged){ address << SITE_BITS ^ site, stack, version };
 }
 
 /* Its place among those. */
 static inline unsigned brief_mark(struct racer_judged judged)
 {
-	return (judged.key >> 22 ^ judged.key * 5 ^ judged.stack) % RACES_JUDGED;
+	return (judged.key >> 25 ^ judged.key * 5 ^ judged.stack) % RACES_JUDGED;
 }
 
 /* At the end of the journal, where there must be room. */
 static inline void brief_note(struct racer *self, uint64_t address, uint32_t site, uint32_t stack,
 			      uint32_t version)
 {
-	*self->journal.next++ =
-		(struct racer_note){ address, site, stack, version, self->epoch };
+	*self->journal.next++ = (struct racer_note){ address, site, stack, version, self->epoch };
 }
 
 #endif

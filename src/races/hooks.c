@@ -13,7 +13,7 @@
 #include "runtime/hooks.h"
 
 bool runtime_races;
-uint64_t races_warm_up = 1 << 12;
+uint64_t races_warm_up = 1 << 14;
 
 void races_start(void)
 {
@@ -512,4 +512,16 @@ void races_output(void)
 	regions_rely(self);
 	regions_effect(self, RACES_LEFT);
 	thread_leave();
+}
+
+void races_end(void)
+{
+	if (runtime_races && !runtime_session->races.discovers)
+		journal_finish();
+}
+
+void races_forked(void)
+{
+	if (runtime_races)
+		journal_fork();
 }

@@ -28,9 +28,9 @@ static void limit(struct racer *self)
 {
 	struct racer_note *end = self->note + RACES_NOTES;
 
-	self->journal.limit = self->regions < races_warm_up	     ? self->journal.next
-		      : end - self->journal.next < SETTLED ? end
-						     : self->journal.next + SETTLED;
+	self->journal.limit = self->regions < races_warm_up        ? self->journal.next
+			      : end - self->journal.next < SETTLED ? end
+								   : self->journal.next + SETTLED;
 }
 
 static uint64_t size_of(const struct racer_note *note)
@@ -53,37 +53,58 @@ static uint32_t stack_of(const struct racer_note *note)
 						     : site->address + site->length);
 }
 
-static void judge_later(struct racer *self, const struct racer_note *note)
+static bool is_behind(const struct region *other, const struct racer_note *note)
 {
-	uint64_t address = note->address;
-	uint64_t line = address & -(uint64_t)LINE, size = size_of(note), bytes;
-	struct line *l = line_at(address);
-	struct access access = { RACES_LOADS, address, size, .happens = true };
-	bool locked;
+	return (int32_t)(other->version - note->version) > 0;
+}
 
-	if (note->epoch != self->epoch)
-		return;
-	locked = spin_lock(&l->lock, thread_owner());
-	bytes = bytes_in(line, address, size) & ~lock_bytes(l);
+/* At a glance, without the lock. */
+static bool may_conflict(const struct racer *self, const struct racer_note *note, uint64_t bytes)
+{
+	struct line *l = line_at(note->address);
+
 	for (unsigned used = l->used; used; used &= used - 1) {
 		const struct region *other = slot_of(l, __builtin_ctz(used));
 
-		if ((int32_t)(other->version - note->version) <= 0 || !(other->bytes & bytes) ||
-		    other->racer == racer_number(self))
-			continue;
-		if (!access.stack)
-			access.stack = stack_of(note);
-		conflict_judge_later(self, &access, line, bytes, other, note->version);
+		if (is_behind(other, note) && other->bytes & bytes &&
+		    other->racer != racer_number(self))
+			return true;
+	}
+	return false;
+}
+
+static void judge_later(struct racer *self, const struct racer_note *note)
+{
+	uint64_t line = note->address & -(uint64_t)LINE;
+	struct line *l = line_at(line);
+	struct access access = { RACES_LOADS, note->address, size_of(note), .happens = true };
+	uint64_t bytes = bytes_in(line, note->address, access.size) & ~lock_bytes(l);
+	bool locked;
+
+	if (note->epoch != self->epoch || !may_conflict(self, note, bytes))
+		return;
+	access.stack = stack_of(note);
+	locked = spin_lock(&l->lock, thread_owner());
+	for (unsigned used = l->used; used; used &= used - 1) {
+		const struct region *other = slot_of(l, __builtin_ctz(used));
+
+		if (is_behind(other, note))
+			conflict_judge_later(self, &access, line, bytes, other, note->version);
 	}
 	if (locked)
 		spin_unlock(&l->lock);
 }
 
-static void judge_all(struct racer *self)
+static void judge_until(struct racer *self, const struct racer_note *end)
 {
-	for (const struct racer_note *note = self->note; note < self->journal.next; note++)
+	for (const struct racer_note *note = self->note; note < end; note++)
 		if (version_of(note->address) != note->version)
 			judge_later(self, note);
+}
+
+static void judge_all(struct racer *self)
+{
+	judge_until(self, self->journal.next);
 }
 
 /* ---- the journal ---- */
@@ -103,7 +124,8 @@ void journal_settle(struct racer *self)
 {
 	uint64_t news = 0;
 
-	for (const struct racer_note *note = self->journal.settled; note < self->journal.next; note++) {
+	for (const struct racer_note *note = self->journal.settled; note < self->journal.next;
+	     note++) {
 		const void *p = (const void *)note->address;
 
 		if (note->site & RACES_NO_SITE)
@@ -131,6 +153,31 @@ void journal_close(struct racer *self)
 	journal_drop(self);
 }
 
+/* Other threads may be just about to note something: that is left out. */
+void journal_finish(void)
+{
+	for (unsigned i = 0; i < racers_used && journal_on; i++) {
+		struct racer *racer = &racers[i];
+		const struct racer_note *end = racer->journal.next;
+
+		if (racer != racer_current && end > racer->note)
+			end--;
+		judge_until(racer, end);
+	}
+}
+
+/* The new process has one thread, of which it must hear first. */
+void journal_fork(void)
+{
+	for (unsigned i = 0; i < racers_used; i++) {
+		struct racer *racer = &racers[i];
+
+		if (racer != racer_current)
+			racer->journal.next = racer->journal.settled = racer->note;
+		racer->journal.limit = racer->journal.next;
+	}
+}
+
 /* A thread that never releases anything: its oldest regions are over now. */
 static void forget_half(struct racer *self)
 {
@@ -154,7 +201,8 @@ void journal_open(struct racer *self, const struct access *a, uint64_t line, uin
 		forget_half(self);
 	if (__atomic_load_n(&line_at(line)->open, __ATOMIC_ACQUIRE) & bytes)
 		regions_judge(self, a, line, bytes);
-	brief_note(self, line + first, RACES_NO_SITE | __builtin_popcountll(bytes), a->stack, version);
+	brief_note(self, line + first, RACES_NO_SITE | __builtin_popcountll(bytes), a->stack,
+		   version);
 	self->journal.settled = self->journal.next;
 	limit(self);
 }
@@ -165,7 +213,7 @@ uint32_t journal_stack(const uint64_t *at, uint32_t site)
 {
 	struct racer *self = racer_current;
 
-	if (!self || !brief_is_further_on(self, at, site))
+	if (!self || !at || !brief_is_further_on(self, at, site))
 		return 0;
 	self->journal.site = site;
 	return self->journal.stack;
@@ -194,7 +242,7 @@ static void note_site(struct racer *self, const struct access *a,
 
 	if (!context)
 		return;
-	brief_sites[site].place = stack_places[site];
+	brief_sites[site].place = stack_sites[site].place;
 	if (runtime_session->races.settings.helpers)
 		return;
 	judged = brief_judged(a->address, site, context->stack, version);

@@ -163,8 +163,8 @@ struct racer *loads_reader(void)
 	const struct session_races *races = &runtime_session->races;
 	struct racer *self = racer_current;
 
-	if (!self || self->regions < races_warm_up || races->discovers || races_are_minimal() ||
-	    runtime_session->listening || runtime_thread.busy)
+	if (!self || !runtime_thread.shared || self->regions < races_warm_up || races->discovers ||
+	    races_are_minimal() || runtime_session->listening || runtime_thread.busy)
 		return NULL;
 	return races->windows && self->window != races->window ? NULL : self;
 }

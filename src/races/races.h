@@ -68,6 +68,9 @@ HIDDEN void races_thread_starts(const void *object);
 HIDDEN void races_handed(int fd, bool given);
 /* The thread tells somebody outside of the process something. */
 HIDDEN void races_output(void);
+/* The process is about to end; or it is a new one. */
+HIDDEN void races_end(void);
+HIDDEN void races_forked(void);
 
 /* ---- gate.c ---- */
 
@@ -125,7 +128,7 @@ struct racer_change {
 enum { RACES_NOTES = 1 << 16 };
 struct racer_note {
 	uint64_t address;
-	uint32_t site;    /* of binary.h; or how many bytes, and RACES_NO_SITE: the stack is its own */
+	uint32_t site; /* of binary.h; or how many bytes, and RACES_NO_SITE: the stack is its own */
 	uint32_t stack;   /* otherwise one from the same frame */
 	uint32_t version; /* of the line: what was stored before */
 	uint32_t epoch;
@@ -149,11 +152,11 @@ struct racer {
 		/* The last load: its function's return address, what it was, where from. */
 		const uint64_t *at;
 		uint32_t site, stack;
-	} journal __attribute__((aligned(64))); /* nobody else looks at that */
+	} journal __attribute__((aligned(64)));      /* nobody else looks at that */
 	uint32_t epoch __attribute__((aligned(64))); /* releases so far; others look at it */
-	uint32_t thread;                          /* as reports name it */
-	uint32_t number;                          /* among the racers */
-	uintptr_t stack_low, stack_high, pointer; /* others may wait for words there */
+	uint32_t thread;                             /* as reports name it */
+	uint32_t number;                             /* among the racers */
+	uintptr_t stack_low, stack_high, pointer;    /* others may wait for words there */
 	const void *again;            /* what it has loaded last to see whether it may go on */
 	const void *hold[RACES_HELD]; /* locks that it has */
 	uint32_t skipped;             /* regions since the last one that was followed */
@@ -161,7 +164,7 @@ struct racer {
 	uint32_t idle;             /* it has hardly done anything new for about so many loads */
 	uint64_t seen[RACES_SEEN]; /* where it has loaded from a moment ago */
 	uint32_t window;           /* the last one in which it was seen */
-	uint64_t told; /* regions that the session knows of */
+	uint64_t told;             /* regions that the session knows of */
 	struct racer_judged judged[RACES_JUDGED];
 	struct racer_change change[RACES_CHANGES];
 	uint32_t changes, changed;
@@ -178,8 +181,8 @@ struct racer {
 		uint16_t of;
 		uint64_t address, size, value; /* of what it has read */
 	} watch;
-	uint32_t clock[RACERS]; /* the last epoch of each that it knows to be over */
-	uint32_t born[RACERS];  /* the same when it started */
+	uint32_t clock[RACERS];               /* the last epoch of each that it knows to be over */
+	uint32_t born[RACERS];                /* the same when it started */
 	struct racer_pair known[RACES_KNOWN]; /* what need not be looked at again */
 	uint32_t acquired[RACES_OBJECTS];     /* versions of what it has acquired */
 	struct racer_note note[RACES_NOTES];
@@ -242,8 +245,7 @@ static inline bool sync_knows(const struct racer *self, const void *object)
 {
 	uint32_t number = sync_number(object);
 
-	return __atomic_load_n(&sync_releases[number], __ATOMIC_ACQUIRE) ==
-	       self->acquired[number];
+	return __atomic_load_n(&sync_releases[number], __ATOMIC_ACQUIRE) == self->acquired[number];
 }
 HIDDEN void sync_release(struct racer *self, const void *object);
 HIDDEN void sync_prefetch(const void *object);
@@ -338,13 +340,17 @@ HIDDEN bool journal_briefly(struct racer *self, const struct access *access, boo
 			    const struct binary_registers *hit, uint32_t site);
 /* What was noted counts as loaded from here on. */
 HIDDEN void journal_settle(struct racer *self);
-/* Where the last load was: a stack from the same frame, if this site is a little further on; or 0. */
+/* Where the last load was: a stack from the same frame, if this site is a little further on; or 0.
+ */
 HIDDEN uint32_t journal_stack(const uint64_t *at, uint32_t site);
 HIDDEN void journal_note_stack(const uint64_t *at, uint32_t site, uint32_t stack);
 /* The thread is about to release something: its regions end. */
 HIDDEN void journal_close(struct racer *self);
 /* They never were. */
 HIDDEN void journal_drop(struct racer *self);
+/* The process ends; or it is a new one. */
+HIDDEN void journal_finish(void);
+HIDDEN void journal_fork(void);
 
 /* ---- loads.c ---- */
 

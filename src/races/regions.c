@@ -170,7 +170,8 @@ static void put_store(struct line *l, struct racer *self, uint64_t bytes, const 
 	/* What is not persistent stays so. */
 	bool same = r->state == DIRTY && r->racer == racer_number(self) && r->stack == a->stack &&
 		    r->window == (uint16_t)self->window;
-	bool news = !journal_on || !same || bytes & ~r->bytes || (a->happens && !r->happened) || streamed;
+	bool news = !journal_on || !same || bytes & ~r->bytes || (a->happens && !r->happened) ||
+		    streamed;
 	uint32_t version = l->version + news;
 
 	*r = (struct region){
@@ -376,8 +377,7 @@ void regions_effect(struct racer *self, uint32_t trait)
 	if (!self->watch.finding)
 		return;
 	/* Mostly it was said before. */
-	if (trait != RACES_LEFT &&
-	    !(trait & ~runtime_session->raw.entry[self->watch.finding].race))
+	if (trait != RACES_LEFT && !(trait & ~runtime_session->raw.entry[self->watch.finding].race))
 		return;
 	l = line_at(self->watch.line);
 	locked = spin_lock(&l->lock, thread_owner());

@@ -143,7 +143,6 @@ static uint32_t *clock_of(struct object *o, unsigned racer)
 	return racer < NEAR ? &o->clock[racer] : &far_clock[o - object][racer - NEAR];
 }
 
-
 /* Without the lock: while somebody releases it, some of that is known a moment earlier. */
 void sync_acquire(struct racer *me, const void *p)
 {

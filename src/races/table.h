@@ -35,10 +35,11 @@ struct line {
 	uint16_t words, locks; /* of four bytes each: see regions_note_word */
 	union {
 		uint16_t readers; /* a bit for each thread that has loaded, by number modulo 16 */
-		uint16_t opener;  /* with a journal: whose all open bytes are, number + 1; or ANYBODY */
+		uint16_t opener; /* with a journal: whose all open bytes are, number + 1; or ANYBODY
+				  */
 	};
-	uint32_t version;      /* stores so far */
-	uint64_t open;         /* bytes that may be in an open region, and no others */
+	uint32_t version; /* stores so far */
+	uint64_t open;    /* bytes that may be in an open region, and no others */
 	struct region first;
 } __attribute__((aligned(64)));
 

@@ -19,13 +19,28 @@ struct stack_place {
 	uint16_t distance, base;
 };
 
+/* What is known of a site: its frame, and the last stack that was found there. */
+struct stack_site {
+	struct stack_place place;
+	uint64_t last; /* its number, and above that the context's */
+};
+
+/* Null if rbp is not what it is known to be there. */
 static inline const uint64_t *context_at(struct stack_place place, uint64_t sp, uint64_t rbp)
 {
-	if (place.base == STACK_BY_SP)
+	enum { LARGEST = 1 << 20 };
+
+	if (__builtin_expect(place.base == STACK_BY_SP, 1))
 		return (const uint64_t *)(sp + place.distance);
+	if (rbp - sp >= LARGEST || rbp + 2 * sizeof(rbp) > runtime_thread.stack_high ||
+	    rbp % sizeof(rbp))
+		return NULL;
 	if (place.base == STACK_BY_RBP)
 		return (const uint64_t *)(rbp + place.distance);
-	return *(const uint64_t **)(rbp - place.distance) - 1;
+	sp = *(const uint64_t *)(rbp - place.distance);
+	return sp - rbp < LARGEST && sp <= runtime_thread.stack_high && sp % sizeof(sp) == 0
+		       ? (const uint64_t *)sp - 1
+		       : NULL;
 }
 
 /* The first of two places for it. */
@@ -45,9 +60,9 @@ static inline bool context_is(const struct stacks_context *c, const uint64_t *at
 	if (c->at != at || c->value != value || (c->by_rbp && c->rbp != rbp) ||
 	    c->image != runtime_stack_image)
 		return false;
-	for (unsigned i = 0; i < c->words; i += 2)
-		different |= (at[c->above[i]] ^ c->word[i]) | (at[c->above[i + 1]] ^ c->word[i + 1]);
-	return !different;
+	for (unsigned i = 0; i < c->words; i++)
+		different |= at[(int64_t)c->word[i] >> STACKS_ABOVE_SHIFT] ^ c->word[i];
+	return !(different << (64 - STACKS_ABOVE_SHIFT));
 }
 
 /* That of the frame with its return address there; null if it is new. */

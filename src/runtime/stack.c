@@ -248,7 +248,7 @@ static uint32_t with_first(uint32_t stack, uintptr_t pc, number_function *number
 
 /* ---- those of a moment ago ---- */
 
-struct stack_place *stack_places;
+struct stack_site *stack_sites;
 
 static bool are_calls_recent(const struct stacks_context *c)
 {
@@ -265,12 +265,12 @@ static bool are_calls_recent(const struct stacks_context *c)
 	return true;
 }
 
-static const uint64_t *return_address_of(const struct binary_registers *hit)
+static inline const uint64_t *return_address_of(const struct binary_registers *hit)
 {
 	uintptr_t sp = (uintptr_t)(hit + 1) + BINARY_RED_ZONE;
-	struct stack_place *place = &stack_places[hit->site & BINARY_NUMBER];
+	struct stack_place *place = &stack_sites[hit->site & BINARY_NUMBER].place;
 
-	if (!place->base)
+	if (__builtin_expect(!place->base, 0))
 		*place = walk_return_place(hit->frame.return_address);
 	return place->base ? context_at(*place, sp, hit->rbp) : NULL;
 }
@@ -298,10 +298,9 @@ static void note_context(const struct binary_registers *hit, const struct walk *
 	for (unsigned i = 0; i < walk->words; i++) {
 		int64_t above = walk->word[i] - at;
 
-		if (above != (int16_t)above)
+		if (above != (int16_t)above || *walk->word[i] >> STACKS_ABOVE_SHIFT)
 			return;
-		c->above[i] = c->above[i + 1] = (int16_t)above;
-		c->word[i] = c->word[i + 1] = *walk->word[i];
+		c->word[i] = *walk->word[i] | (uint64_t)above << STACKS_ABOVE_SHIFT;
 	}
 	for (unsigned i = 0; i < walk->calls; i++) {
 		c->call[i].number = walk->call[i] - runtime_thread.call;
@@ -324,30 +323,52 @@ static uint32_t find_walked(struct walk *walk)
 			   modules_image(), walk->pc, walk->depth);
 }
 
-uint32_t stack_find(const struct binary_registers *hit)
+/* Mostly it is the same one as the last time. */
+static uint32_t find_at_site(uint32_t context, uint32_t site, uintptr_t pc)
 {
-	uintptr_t pc = hit->frame.return_address;
-	uint32_t site = hit->site & BINARY_NUMBER, number = 0;
-	const uint64_t *at = return_address_of(hit);
-	const struct stacks_context *context;
-	struct walk walk;
+	uint64_t last = __atomic_load_n(&stack_sites[site].last, __ATOMIC_RELAXED);
+	uint32_t number;
 
-	if (journal_on && at)
-		number = journal_stack(at, site);
+	if (__builtin_expect(last >> 32 == context, 1))
+		return (uint32_t)last;
+	number = with_first(context, pc, find_walked);
 	if (number)
-		return with_first(number, pc, find_walked);
-	context = stack_context(hit);
-	if (context && journal_on && !context->calls)
-		journal_note_stack(at, site, context->stack);
-	if (context)
-		return with_first(context->stack, pc, find_walked);
-	if (!walk_known(&walk, pc, (uintptr_t)(hit + 1) + BINARY_RED_ZONE, hit->rbp))
+		__atomic_store_n(&stack_sites[site].last, (uint64_t)context << 32 | number,
+				 __ATOMIC_RELAXED);
+	return number;
+}
+
+static uint32_t find_by_walk(const struct binary_registers *hit)
+{
+	struct walk walk;
+	uint32_t number;
+
+	if (!walk_known(&walk, hit->frame.return_address, (uintptr_t)(hit + 1) + BINARY_RED_ZONE,
+			hit->rbp))
 		return 0;
 	walk_finish(&walk);
 	number = find_walked(&walk);
 	if (number)
 		note_context(hit, &walk, number);
 	return number;
+}
+
+uint32_t stack_find(const struct binary_registers *hit)
+{
+	uintptr_t pc = hit->frame.return_address;
+	uint32_t site = hit->site & BINARY_NUMBER, number = 0;
+	const struct stacks_context *context;
+
+	if (journal_on)
+		number = journal_stack(return_address_of(hit), site);
+	if (number)
+		return find_at_site(number, site, pc);
+	context = stack_context(hit);
+	if (!context)
+		return find_by_walk(hit);
+	if (journal_on && !context->calls)
+		journal_note_stack(context->at, site, context->stack);
+	return find_at_site(context->stack, site, pc);
 }
 
 bool stack_is_kept(const struct binary_registers *hit)

@@ -9,6 +9,7 @@
 #include <ucontext.h>
 
 #include "binary/binary.h"
+#include "races/races.h"
 #include "runtime/execution.h"
 #include "symbolic/symbolic.h"
 
@@ -63,6 +64,7 @@ void symptoms_watch(void)
 
 void symptoms_return(int status, const void *main_function)
 {
+	races_end();
 	if (!runtime_recovers || !status || runtime_execution->signal_stack || !thread_enter())
 		return;
 	runtime_execution->signal_stack = stack_of_function(main_function);
@@ -73,6 +75,7 @@ void symptoms_exit(int status, const struct frame *frame)
 {
 	struct execution *execution = runtime_execution;
 
+	races_end();
 	if (!runtime_recovers || !status || execution->signal_stack || !thread_enter())
 		return;
 	execution->signal_stack = stack_capture(frame);

@@ -180,6 +180,7 @@ void thread_is_path(void)
 
 void thread_after_fork(void)
 {
+	races_forked();
 	runtime_thread.shared = NULL;
 	runtime_thread.owner = 0;
 	runtime_thread.busy = false;

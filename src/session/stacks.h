@@ -19,7 +19,7 @@ enum {
 	STACKS_CONTEXTS = 128,
 	STACKS_WAYS = 2,
 	STACKS_FIRST = 1024,
-	STACKS_WORDS_SEEN = 31,
+	STACKS_WORDS_SEEN = 39,
 	STACKS_CALLS_SEEN = 6,
 };
 
@@ -37,18 +37,20 @@ struct stacks_cache {
  */
 struct stacks_context {
 	_Alignas(64) const uint64_t *at; /* the return address; null: this is none */
-	uint64_t value;			 /* of that */
+	uint64_t value;                  /* of that */
 	uint64_t rbp;
 	uint32_t image, stack; /* of some place in the function */
-	bool by_rbp;	       /* is rbp one of them? */
+	bool by_rbp;           /* is rbp one of them? */
 	uint8_t words, calls;
-	/* So many words above `at`; two at a time, so the last one may be there twice. */
-	int16_t above[STACKS_WORDS_SEEN + 1];
-	uint64_t word[STACKS_WORDS_SEEN + 1];
+	/* Each with how many words above `at` it lies, in the upper bits that addresses do not use.
+	 */
+	uint64_t word[STACKS_WORDS_SEEN];
 	struct {
 		uint64_t number, frame, function;
 	} call[STACKS_CALLS_SEEN]; /* of library functions, as the thread has noted them */
 };
+
+#define STACKS_ABOVE_SHIFT 48
 
 /* The stack of another place in the same function. */
 struct stacks_first {

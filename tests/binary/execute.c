@@ -65,9 +65,8 @@ static void prepare(unsigned char *pm, uint64_t i)
 	machine.flags = 0x202 | (i * 2654435761u & FLAGS);
 	for (unsigned v = 0; v < 32; v++)
 		for (unsigned k = 0; k < 64; k++)
-			machine.vectors[v][k] = k % 4 == 1 || k % 4 == 0
-							? (unsigned char)(v + k + i) % 61
-							: 0;
+			machine.vectors[v][k] =
+				k % 4 == 1 || k % 4 == 0 ? (unsigned char)(v + k + i) % 61 : 0;
 	for (unsigned k = 0; k < 8; k++)
 		machine.masks[k] = 0x5a5a5a5a00ff00f5ull >> k;
 	snippet_to_run = snippets[i];
@@ -103,7 +102,8 @@ int main(int argc, char **argv)
 
 		prepare(pm, i);
 		run_snippet();
-		prepare(pm, i); /* once more: the first hit may be told in another way than others */
+		prepare(pm,
+			i); /* once more: the first hit may be told in another way than others */
 		run_snippet();
 		result.flags &= FLAGS;
 		if (got) { /* registers that nobody needs any more may be anything then */

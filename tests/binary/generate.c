@@ -262,7 +262,8 @@ int main(int argc, char **argv)
 		       i, i, i);
 		for (unsigned k = 0; k < length; k++)
 			write_instruction(&list[k]);
-		printf("\tjmp snippet_end\n\t.cfi_endproc\n\t.size snippet_%u, . - snippet_%u\n", i, i);
+		printf("\tjmp snippet_end\n\t.cfi_endproc\n\t.size snippet_%u, . - snippet_%u\n", i,
+		       i);
 		printf("\t.section .rodata\nregisters_%u:\n", i);
 		choose_registers(list, length, number() % 2);
 	}

@@ -245,6 +245,43 @@ class Races(TestCase):
         for bad in ("--sample=2", "--detector=all", "--runs=0", "--delay=x", "--decay=101"):
             self.run_tool("threads", bad, "./program", status=2)
 
+    def test_forks(self):
+        """Threads that have loaded a lot make processes that load a lot: nobody dies, and the race is found."""
+        self.write("forks.c", r"""
+            #include "pm.h"
+            #include <pthread.h>
+            #include <sys/wait.h>
+            static volatile long *pm;
+            static void *store(void *unused)
+            {
+                for (long i = 0; i < 20000; i++) {
+                    pm[64] = i;
+                    PERSIST((void *)&pm[64]);
+                }
+                return unused;
+            }
+            static void *load(void *unused)
+            {
+                long sum = 0;
+                int status, round;
+                for (round = 0; round < 4; round++) {
+                    for (long i = 0; i < 20000; i++)
+                        sum += pm[i % 128];
+                    if (fork() == 0) {
+                        for (long i = 0; i < 20000; i++)
+                            sum += pm[i % 128];
+                        _exit(7);
+                    }
+                    if (wait(&status) < 0 || status != 7 << 8)
+                        abort();
+                }
+                return sum == -1 ? NULL : unused;
+            }
+            """ + TWO_THREADS)
+        self.build("gcc", self.directory / "forks.c", "-O1", "-I", PROGRAMS, "-include", "stdlib.h")
+        self.races(self.directory / "forks.c", "--runs", "2", status=1)
+        self.assertEqual(self.load()["target"]["exit"], 0)
+
     def test_flush_on_read(self):
         """A reader that writes back what it has read before it relies on it, and one that does not."""
         self.write("reader.c", r"""
