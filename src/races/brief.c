@@ -54,6 +54,7 @@ static BRIEF __attribute__((noinline)) bool find_context(struct racer *self, con
 	if (!context || context->calls)
 		return false;
 	self->journal.at = at;
+	self->journal.value = context->value;
 	self->journal.stack = context->stack;
 	return true;
 }

@@ -19,15 +19,16 @@ extern HIDDEN struct brief_site *brief_sites; /* null: there are none */
 HIDDEN void brief_start(void);
 
 /*
- * A few instructions further on, and with its return address in the same place, the function is
- * still the one that it was, called from where it was: unless it has been left in between and
- * entered again, and has not come by any load that was asked about until here.
+ * A few instructions further on, and with the same return address in the same place, the function
+ * is still the one that it was, called from where it was: unless it has been left in between and
+ * entered again, and has not come by anything that was asked about until here.
  */
 static inline bool brief_is_further_on(const struct racer *self, const uint64_t *at, uint32_t site)
 {
 	enum { NEAR = 16 };
 
-	return self->journal.at == at && site - self->journal.site - 1 < NEAR;
+	return self->journal.at == at && self->journal.value == *at &&
+	       site - self->journal.site - 1 < NEAR;
 }
 
 /* Whether all is said about a load of what is open. */

@@ -219,15 +219,16 @@ uint32_t journal_stack(const uint64_t *at, uint32_t site)
 	return self->journal.stack;
 }
 
-void journal_note_stack(const uint64_t *at, uint32_t site, uint32_t stack)
+void journal_note_stack(const struct stacks_context *context, uint32_t site)
 {
 	struct racer *self = racer_current;
 
 	if (!self)
 		return;
-	self->journal.at = at;
+	self->journal.at = context->at;
+	self->journal.value = context->value;
 	self->journal.site = site;
-	self->journal.stack = stack;
+	self->journal.stack = context->stack;
 }
 
 /*

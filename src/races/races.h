@@ -151,6 +151,7 @@ struct racer {
 		struct racer_note *next, *limit, *settled;
 		/* The last load: its function's return address, what it was, where from. */
 		const uint64_t *at;
+		uint64_t value;
 		uint32_t site, stack;
 	} journal __attribute__((aligned(64)));      /* nobody else looks at that */
 	uint32_t epoch __attribute__((aligned(64))); /* releases so far; others look at it */
@@ -343,7 +344,7 @@ HIDDEN void journal_settle(struct racer *self);
 /* Where the last load was: a stack from the same frame, if this site is a little further on; or 0.
  */
 HIDDEN uint32_t journal_stack(const uint64_t *at, uint32_t site);
-HIDDEN void journal_note_stack(const uint64_t *at, uint32_t site, uint32_t stack);
+HIDDEN void journal_note_stack(const struct stacks_context *context, uint32_t site);
 /* The thread is about to release something: its regions end. */
 HIDDEN void journal_close(struct racer *self);
 /* They never were. */

@@ -367,7 +367,7 @@ uint32_t stack_find(const struct binary_registers *hit)
 	if (!context)
 		return find_by_walk(hit);
 	if (journal_on && !context->calls)
-		journal_note_stack(context->at, site, context->stack);
+		journal_note_stack(context, site);
 	return find_at_site(context->stack, site, pc);
 }
 

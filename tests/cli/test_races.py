@@ -245,6 +245,50 @@ class Races(TestCase):
         for bad in ("--sample=2", "--detector=all", "--runs=0", "--delay=x", "--decay=101"):
             self.run_tool("threads", bad, "./program", status=2)
 
+    def test_stacks(self):
+        """Whose caller's caller it was, though only the outermost of the calls differ."""
+        self.write("stacks.c", r"""
+            #include "pm.h"
+            #include <pthread.h>
+            static volatile long *pm, sum;
+            #define APART __attribute__((noinline, noclone, optimize("no-optimize-sibling-calls")))
+            static APART void one(int i) { sum += pm[i]; sum += pm[i + 1]; }
+            static APART void other(int i) { sum += pm[i]; sum += pm[i + 1]; }
+            static APART void get_one(int i) { one(i); __asm__(""); }
+            static APART void get_other(int i) { other(i); __asm__(""); }
+            static void *store(void *unused)
+            {
+                for (long i = 0; i < 40000; i++) {
+                    pm[i % 6 * 64 + i % 2] = i;
+                    PERSIST((void *)&pm[i % 6 * 64]);
+                }
+                return unused;
+            }
+            static APART void *load(void *unused)
+            {
+                for (long i = 0; i < 40000; i++) {
+                    get_one(0); /* at 0 */
+                    get_one(64); /* at 64 */
+                    one(128); /* at 128 */
+                    other(192); /* at 192 */
+                    get_other(256); /* at 256 */
+                    get_other(320); /* at 320 */
+                }
+                return unused;
+            }
+            """ + TWO_THREADS)
+        self.build("gcc", self.directory / "stacks.c", "-O1", "-I", PROGRAMS)
+        self.races(self.directory / "stacks.c", "--runs", "2", status=1)
+        lines = (self.directory / "stacks.c").read_text().splitlines()
+        seen = set()
+        for f in self.load()["findings"]:
+            index = int(f["object"]["offset"]) // 8 // 64 * 64
+            frames = [frame["line"] for frame in f["sites"][0]["stack"] if frame["function"] == "load"]
+            self.assertEqual(len(frames), 1, f["sites"][0]["stack"])
+            self.assertIn("/* at %d */" % index, lines[frames[0] - 1])
+            seen.add(index)
+        self.assertEqual(len(seen), 6)
+
     def test_forks(self):
         """Threads that have loaded a lot make processes that load a lot: nobody dies, and the race is found."""
         self.write("forks.c", r"""
