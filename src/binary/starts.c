@@ -371,15 +371,15 @@ static bool step_back(void *context, uint32_t node, struct flow_expression *e)
 /* ---- starts as sites ---- */
 
 /*
- * Is there nothing between the start and its access but a few instructions that nobody asks
- * about? Then a hook there would only come just before that of the access.
+ * Is there nothing between the start and its access but straight code? That takes no time, and a
+ * hook takes longer: the region starts at the access.
  */
 static bool is_at_access(const struct body *b, uint32_t access, uint32_t start)
 {
-	enum { FEW = 64 };
+	enum { LONGEST = 64 };
 	const struct binary_instruction *list = &b->search.text->list[b->function.first];
 
-	if (start > access || access - start > FEW)
+	if (start > access || access - start > LONGEST)
 		return false;
 	for (uint32_t i = start; i < access; i++)
 		if (list[i].how == BINARY_BRANCH || list[i].calls || list[i].leaves || list[i].ends)
