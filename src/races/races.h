@@ -136,7 +136,7 @@ struct racer_note {
 #define RACES_NO_SITE (1u << 31)
 
 /* A load of what is open, about which all is said: nothing has been stored to the line since. */
-enum { RACES_JUDGED = 256 };
+enum { RACES_JUDGED = 1024 };
 struct racer_judged {
 	uint64_t key;
 	uint32_t stack, version;

@@ -43,7 +43,7 @@ static inline const uint64_t *context_at(struct stack_place place, uint64_t sp, 
 		       : NULL;
 }
 
-/* The first of two places for it. */
+/* The first of some places for it. */
 static inline struct stacks_context *context_slot(struct session_thread *thread, const uint64_t *at,
 						  uint64_t value)
 {

@@ -207,7 +207,7 @@ class Races(TestCase):
             """.replace("../programs", str(PROGRAMS)) + TWO_THREADS)
         for tool in "gcc", TOOLS / "perdure-cc":
             self.build(tool, self.directory / "volatile.c", "-O2")
-            self.races(self.directory / "volatile.c", status=1)
+            self.races(self.directory / "volatile.c", "--runs", "4", status=1)
             self.run_tool("threads", "--pm", "pool", "./program", "pool", "volatile", status=0)
 
     def test_ended_in_the_first_run(self):
