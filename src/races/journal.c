@@ -58,19 +58,20 @@ static bool is_behind(const struct region *other, const struct racer_note *note)
 	return (int32_t)(other->version - note->version) > 0;
 }
 
-/* At a glance, without the lock. */
 static bool may_conflict(const struct racer *self, const struct racer_note *note, uint64_t bytes)
 {
 	struct line *l = line_at(note->address);
+	bool locked = spin_lock(&l->lock, thread_owner()), any = false;
 
 	for (unsigned used = l->used; used; used &= used - 1) {
 		const struct region *other = slot_of(l, __builtin_ctz(used));
 
-		if (is_behind(other, note) && other->bytes & bytes &&
-		    other->racer != racer_number(self))
-			return true;
+		any |= is_behind(other, note) && other->bytes & bytes &&
+		       other->racer != racer_number(self);
 	}
-	return false;
+	if (locked)
+		spin_unlock(&l->lock);
+	return any;
 }
 
 static void judge_later(struct racer *self, const struct racer_note *note)
