@@ -2,7 +2,7 @@
 /*
  * A load is noted in a few nanoseconds, between the instructions of the program: only the entry in
  * entry.S has kept anything. Whatever is not as usual is left to a hook. This code keeps all
- * registers but rax, and so calls nothing: see CMakeLists.txt.
+ * registers but rax, and so calls nothing that does not: see CMakeLists.txt.
  */
 #include "races/brief.h"
 

@@ -8,7 +8,7 @@
  *   regions.c   what is open on each line
  *   journal.c   what each thread has loaded since its last release
  *   brief.c     … noted without a hook
- *   loads.c     the same for the other detector, and ever
+ *   loads.c     what it has ever loaded, for the other detector
  *   conflicts.c which of these are races
  *   sync.c      what threads know of each other: epochs, clocks, lock words
  *   learn.c     the first run: which instructions matter, and how
