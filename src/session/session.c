@@ -23,7 +23,7 @@ static const uint64_t at_threads = 8 * GIB;
 static const uint64_t at_stream = 160 * MIB;
 static const uint64_t at_touched = 192 * MIB;
 static const uint64_t at_stack_words = 1 * GIB;
-static const uint64_t at_stores = 16 * GIB;
+static const uint64_t at_stores = 24 * GIB;
 static const uint64_t at_flushes = 136 * GIB;
 static const uint64_t at_lines = 256 * GIB;
 static const uint64_t at_transactions = 1280 * GIB;
@@ -179,7 +179,7 @@ struct session *session_create(int *fd, char *error, size_t error_size)
 	struct session *session;
 
 	_Static_assert(sizeof(struct session) < 64 * MIB, "the fixed part has outgrown its place");
-	_Static_assert(sizeof(struct session_thread) * SESSION_THREADS < 8 * GIB,
+	_Static_assert(sizeof(struct session_thread) * SESSION_THREADS < 16 * GIB,
 		       "and the threads");
 	_Static_assert(sizeof(struct execution) * EXECUTIONS <= 7 * GIB, "and the executions");
 	_Static_assert(sizeof(struct stream_slot) * STREAM_SLOTS <= 32 * MIB, "and the stream");
