@@ -296,7 +296,7 @@ struct binary_registers {
 #define BINARY_NUMBER (BINARY_BRIEF - 1)
 enum { BINARY_RED_ZONE = 128 };
 
-/* The entry for loads that may be told briefly; what it keeps. rdi is in binary_kept_rdi. */
+/* The entry for accesses that may be told briefly; what it keeps. rdi is in binary_kept_rdi. */
 struct binary_brief {
 	uint64_t rbp, rsi, flags, rax, back, site;
 };
@@ -344,8 +344,8 @@ HIDDEN void binary_list_state(uint64_t address, uint64_t wanted, bool compact,
 /* The program's registers at the hit that is under way in this thread; null if none is. */
 extern HIDDEN __thread struct binary_registers *binary_hit_registers
 	__attribute__((tls_model("initial-exec")));
-/* Nothing but a load, of which all is known? */
-HIDDEN bool binary_only_loads(const struct binary_site *site);
+/* One access to one place, of which all is known, and not to a lock? */
+HIDDEN bool binary_is_simple(const struct binary_site *site);
 /* False: there is more to do than can be done without vectors; see hit.c. */
 HIDDEN bool binary_quick(struct binary_registers *r);
 /* What a hit has to tell. */

@@ -366,10 +366,10 @@ static bool has_windows(void)
 	return runtime_races && runtime_session->races.windows;
 }
 
-/* With rcx on the stack: a jump, whose distance is still open, if no window is. */
-static unsigned put_if_unwatched(struct code *code)
+/* With rcx on the stack: a jump, whose distance is still open, if that is 0. */
+static unsigned put_if_unwatched(struct code *code, const uint8_t *watches)
 {
-	uint64_t flag = (uintptr_t)&runtime_session->races.watching;
+	uint64_t flag = (uintptr_t)watches;
 
 	PUT(code, 0x48, 0xb9); /* movabs $flag, %rcx */
 	put(code, &flag, sizeof(flag));
@@ -390,19 +390,31 @@ static void put_unwatched(struct body *body, unsigned distance_at, unsigned numb
 	PUT(code, 0x59, 0x48, 0x8d, 0xa4, 0x24, 0x80, 0, 0, 0); /* pop %rcx; lea 128(%rsp), %rsp */
 }
 
+/* What says whether a hit that is certain is wanted; null: it always is. */
+static const uint8_t *watches_of(uint32_t number)
+{
+	if (has_windows())
+		return &runtime_session->races.watching;
+	if (runtime_races && runtime_session->races.discovers &&
+	    !binary_sites[number & BINARY_NUMBER].locked)
+		return learn_wants(number);
+	return NULL;
+}
+
 /* A hit wherever the operand is, before the instruction or behind it. */
 static void put_sure_hit(struct body *body, unsigned i, bool behind, uint32_t number)
 {
 	struct code *code = &body->code;
+	const uint8_t *watches = watches_of(number);
 	unsigned distance_at;
 
 	PUT(code, 0x48, 0x8d, 0x64, 0x24, 0x80); /* lea -128(%rsp), %rsp */
-	if (!has_windows()) {
+	if (!watches) {
 		put_hit(code, number);
 		return;
 	}
 	put_byte(code, 0x51);
-	distance_at = put_if_unwatched(code);
+	distance_at = put_if_unwatched(code, watches);
 	put_byte(code, 0x59);
 	put_hit(code, number);
 	PUT(code, 0xeb, 0x09); /* over what follows */
@@ -538,7 +550,7 @@ static void put_island(struct body *body, const struct fixup *fixup, struct isla
 	if (fixup->stack == BINARY_FLAGS_PUSHED)
 		PUT(code, 0x9d);
 	if (has_windows())
-		distance_at = put_if_unwatched(code);
+		distance_at = put_if_unwatched(code, &runtime_session->races.watching);
 	if (fixup->stack != BINARY_AS_IT_WAS || has_windows())
 		PUT(code, 0x59);
 	put_hit(code, fixup->number);

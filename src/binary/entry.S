@@ -136,7 +136,7 @@ binary_entry_leaves:
 binary_entry_end:
 
 /*
- * The same for a load that may be told briefly, whose address is in rdi. What is kept is struct binary_brief; flags as lahf
+ * The same for an access that may be told briefly, whose address is in rdi. What is kept is struct binary_brief; flags as lahf
  * and seto have them.
  */
 	.macro restore_flags
@@ -160,7 +160,7 @@ binary_brief:
 	.hidden	binary_brief_saved
 binary_brief_saved:
 	movq	%rsp, %rsi
-	call	brief_load
+	call	brief_access
 	testb	%al, %al
 	je	1f
 	movq	binary_waiting@gottpoff(%rip), %rax

@@ -264,6 +264,7 @@ static void tell_race(struct binary_registers *r, const struct binary_site *site
 
 static void tell_races(struct binary_registers *r, const struct binary_site *site)
 {
+	bool settles = races_alone && runtime_session->races.discovers, pm = false;
 	uint64_t start;
 
 	if (site->kind == BINARY_FENCE) {
@@ -296,8 +297,12 @@ static void tell_races(struct binary_registers *r, const struct binary_site *sit
 		uint64_t size = range_of(r, site, &site->operand[i], &start);
 
 		tell_race(r, site, &site->operand[i], start, size);
+		pm |= in_window((void *)start);
+		settles = settles && !sync_is_locked_word((void *)start);
 	}
 	tell_race(r, site, NULL, variable_address(site), site->variable.size);
+	if (settles)
+		learn_settle(r->site & BINARY_NUMBER, pm);
 }
 
 void binary_tell(struct binary_registers *r, const struct binary_site *site)

@@ -239,10 +239,9 @@ static APART bool tell_quickly(struct binary_registers *r, const struct binary_s
 
 /* ---- races ---- */
 
-bool binary_only_loads(const struct binary_site *site)
+bool binary_is_simple(const struct binary_site *site)
 {
-	return site->operands == 1 && site->operand[0].actions == BINARY_LOADS &&
-	       site->kind != BINARY_STRING && site->kind != BINARY_FLUSH &&
+	return site->operands == 1 && site->kind != BINARY_STRING && site->kind != BINARY_FLUSH &&
 	       !registers_has_parts(site) && site->bit == BINARY_NO_REGISTER && !site->locked &&
 	       !(site->known & RACES_LOCK) &&
 	       (site->known & RACES_EXECUTED || site->kind == BINARY_START);
@@ -251,12 +250,15 @@ bool binary_only_loads(const struct binary_site *site)
 /* False if it needs a hook. */
 static bool load_briefly(const struct binary_registers *r, const struct binary_site *site)
 {
-	struct racer *self = binary_only_loads(site) ? loads_reader() : NULL;
+	bool loads = binary_is_simple(site) && site->operand[0].actions == BINARY_LOADS;
+	struct racer *self = loads ? loads_reader() : NULL;
 	struct access access = { BINARY_LOADS, .size = site->operand[0].size,
 				 .happens = site->kind != BINARY_START };
 
 	if (!self)
 		return false;
+	if (races_alone)
+		return true;
 	access.address = registers_address(r, &site->operand[0]);
 	if (!in_window((void *)access.address))
 		return false;

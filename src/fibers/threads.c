@@ -117,6 +117,8 @@ PUBLIC int clone(int (*function)(void *), void *stack, int flags, void *argument
 		plain_copy(runtime_session->executions.native_threads, reason, sizeof(reason));
 		execution_note_input(INPUT_THREADS);
 	}
+	if (runtime_races)
+		races_meet();
 	return REAL(clone)(function, stack, flags, argument, parent, tls, child);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A load is noted in a few nanoseconds, between the instructions of the program: only the entry in
- * entry.S has kept anything. Whatever is not as usual is left to a hook. This code keeps all
+ * An access is noted in a few nanoseconds, between the instructions of the program: only the entry
+ * in entry.S has kept anything. Whatever is not as usual is left to a hook. This code keeps all
  * registers but rax, and so calls nothing that does not: see CMakeLists.txt.
  */
 #include "races/brief.h"
@@ -17,17 +17,27 @@ void brief_start(void)
 #endif
 }
 
+/* A store that nobody has to be told of. */
+static bool may_be_brief(const struct binary_site *site)
+{
+	return site->kind != BINARY_START && !(site->descriptor & PERDURE_NONTEMPORAL) &&
+	       !(site->known & (RACES_RELEASE | RACES_ACQUIRE)) &&
+	       !runtime_session->races.settings.helpers;
+}
+
 bool brief_wants(const struct binary_site *site)
 {
 	struct brief_site *known = brief_sites ? &brief_sites[site - binary_sites] : NULL;
 
-	if (!known || runtime_session->races.discovers || !binary_only_loads(site) ||
+	if (!known || runtime_session->races.discovers || !binary_is_simple(site) ||
 	    (site->kind != BINARY_START && !(site->known & RACES_PM)))
 		return false;
 	known->size = (uint8_t)site->operand[0].size;
 	known->bytes = bytes_in(0, 0, site->operand[0].size);
+	known->loads = site->operand[0].actions & RACES_LOADS;
+	known->stores = site->operand[0].actions & RACES_STORES;
 	known->acquires = site->known & RACES_ACQUIRE;
-	return site->operand[0].size <= LINE;
+	return site->operand[0].size <= LINE && (!known->stores || may_be_brief(site));
 }
 
 /* In a section of its own: a signal that comes while it runs must know that. */
@@ -56,30 +66,91 @@ static BRIEF __attribute__((noinline)) bool find_context(struct racer *self, con
 	self->journal.at = at;
 	self->journal.value = context->value;
 	self->journal.stack = context->stack;
+	self->journal.context = context;
+	return true;
+}
+
+/* The journal says now where the function was called from; false if that is not known. */
+static BRIEF inline bool note_context(struct racer *self, const struct binary_brief *kept,
+				      uint32_t number, struct stack_place place)
+{
+	const uint64_t *at;
+
+	if (!place.base)
+		return false;
+	at = context_at(place, (uintptr_t)(kept + 1) + BINARY_RED_ZONE, kept->rbp);
+	if (!at)
+		return false;
+	if (!brief_is_further_on(self, at, number) && !brief_is_back(self, at, kept->rbp) &&
+	    !find_context(self, at, kept->rbp))
+		return false;
+	self->journal.site = number;
+	return true;
+}
+
+/* The thread's open region of a store with this stack; null if there is none. */
+static BRIEF inline struct region *open_store(const struct racer *self, struct line *l,
+					      uint32_t stack)
+{
+	for (unsigned used = l->used; used; used &= used - 1) {
+		struct region *r = slot_of(l, __builtin_ctz(used));
+
+		if (r->stack == stack && r->racer == racer_number(self))
+			return r->state == DIRTY && r->happened &&
+					       r->window == (uint16_t)runtime_session->races.window
+				       ? r
+				       : NULL;
+	}
+	return NULL;
+}
+
+/* What is not persistent is stored once more, by the same instruction; or more of the line is. */
+static BRIEF __attribute__((noinline)) bool is_stored(struct racer *self, uint64_t address,
+						      const struct binary_brief *kept)
+{
+	uint32_t number = (uint32_t)kept->site & BINARY_NUMBER;
+	const struct stack_site *stack = &stack_sites[number];
+	uint64_t bytes = brief_sites[number].bytes << address % LINE, last;
+	struct line *l = line_at(address);
+	struct region *r;
+
+	if (!races_alone &&
+	    (brief_sites[number].loads || self->watch.finding || self->regions < races_warm_up))
+		return false;
+	if (!l->used || l->words || l->locks || !note_context(self, kept, number, stack->place))
+		return false;
+	last = __atomic_load_n(&stack->last, __ATOMIC_RELAXED);
+	r = last >> 32 == self->journal.stack ? open_store(self, l, (uint32_t)last) : NULL;
+	if (!r || (!races_alone && (bytes & ~r->bytes || r->epoch != self->epoch)))
+		return false;
+	if (races_alone) {
+		r->bytes |= bytes;
+		l->open |= bytes;
+	}
+	self->idle = 0;
 	return true;
 }
 
 /* By a site that brief_wants; false if it needs a hook. For binary_brief alone. */
-BRIEF HIDDEN bool brief_load(uint64_t address, const struct binary_brief *kept);
+BRIEF HIDDEN bool brief_access(uint64_t address, const struct binary_brief *kept);
 
-BRIEF __attribute__((used)) bool brief_load(uint64_t address, const struct binary_brief *kept)
+BRIEF __attribute__((used)) bool brief_access(uint64_t address, const struct binary_brief *kept)
 {
 	uint32_t number = (uint32_t)kept->site & BINARY_NUMBER, version;
 	struct racer *self = racer_current;
 	const struct brief_site *site = &brief_sites[number];
 	const struct line *l = line_at(address);
-	const uint64_t *at;
 
-	if (!self || self->journal.next == self->journal.limit || !site->place.base ||
-	    address >> PERDURE_WINDOW_SHIFT != PERDURE_WINDOW_INDEX ||
+	if (races_alone && !site->stores)
+		return true;
+	if (!self || address >> PERDURE_WINDOW_SHIFT != PERDURE_WINDOW_INDEX ||
 	    address % LINE + site->size > LINE)
 		return false;
-	at = context_at(site->place, (uintptr_t)(kept + 1) + BINARY_RED_ZONE, kept->rbp);
-	if (!at)
+	if (site->stores)
+		return is_stored(self, address, kept);
+	if (self->journal.next == self->journal.limit ||
+	    !note_context(self, kept, number, site->place))
 		return false;
-	if (!brief_is_further_on(self, at, number) && !find_context(self, at, kept->rbp))
-		return false;
-	self->journal.site = number;
 	version = __atomic_load_n(&l->version, __ATOMIC_ACQUIRE);
 	if (__builtin_expect(__atomic_load_n(&l->open, __ATOMIC_RELAXED) >> address % LINE &
 				     site->bytes,

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Loads that are noted without a hook: what that needs to know, and who else writes it. */
+/* Accesses that are noted without a hook: what that needs to know, and who else writes it. */
 #ifndef RACES_BRIEF_H
 #define RACES_BRIEF_H
 
 #include "races/table.h"
 #include "runtime/context.h"
 
-/* What of a load is known before it comes, by the number of its site. */
+/* What of an access is known before it comes, by the number of its site. */
 struct brief_site {
-	uint64_t bytes;           /* as many bits as it loads */
+	uint64_t bytes;           /* as many bits as it loads or stores */
 	struct stack_place place; /* of its frame; unknown: it needs a hook */
 	uint8_t size;
-	bool acquires;
+	bool stores, loads, acquires;
 };
 extern HIDDEN struct brief_site *brief_sites; /* null: there are none */
 
@@ -29,6 +29,19 @@ static inline bool brief_is_further_on(const struct racer *self, const uint64_t 
 
 	return self->journal.at == at && self->journal.value == *at &&
 	       site - self->journal.site - 1 < NEAR;
+}
+
+/*
+ * The same for a function that has been left and entered again, if nothing else was asked about in
+ * between: who has called it is looked at, and who has called those, but not all the way up.
+ */
+static inline bool brief_is_back(const struct racer *self, const uint64_t *at, uint64_t rbp)
+{
+	enum { NEAR = 6 };
+	const struct stacks_context *c = self->journal.context;
+
+	return self->journal.at == at && self->journal.value == *at &&
+	       context_is_still(c, at, *at, rbp, c->words < NEAR ? c->words : NEAR);
 }
 
 /* Whether all is said about a load of what is open. */

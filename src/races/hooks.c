@@ -12,7 +12,7 @@
 #include "races/races.h"
 #include "runtime/hooks.h"
 
-bool runtime_races;
+bool runtime_races, races_alone = true;
 uint64_t races_warm_up = 1 << 14;
 
 void races_start(void)
@@ -27,6 +27,15 @@ void races_start(void)
 		learn_start();
 	else
 		regions_start();
+}
+
+void races_meet(void)
+{
+	if (!races_alone)
+		return;
+	races_alone = false;
+	if (runtime_session->races.discovers)
+		learn_meet();
 }
 
 /* Hooks in hooks do nothing; null then, or if the thread cannot be followed. */
@@ -107,7 +116,7 @@ static void give_way(struct racer *self, uintptr_t pc, unsigned most)
 	uint64_t before;
 	long longest;
 
-	if (!self->regions || times[place] >= most || in_vain[place] >= IN_VAIN ||
+	if (!self->regions || times[place] >= most || in_vain[place] >= IN_VAIN || races_alone ||
 	    runtime_session->races.discovers)
 		return;
 	times[place]++;

@@ -230,6 +230,7 @@ void journal_note_stack(const struct stacks_context *context, uint32_t site)
 	self->journal.value = context->value;
 	self->journal.site = site;
 	self->journal.stack = context->stack;
+	self->journal.context = context;
 }
 
 /*

@@ -20,10 +20,38 @@ struct word {
 };
 static struct word *word;
 
+/*
+ * Before there are threads, all that can be learnt of an instruction is what it touches, and that
+ * is soon known: by site, how often it is still looked at.
+ */
+enum { WANTED = 64 };
+static uint8_t *wanted;
+
 void learn_start(void)
 {
 	word = binary_dense_room(WORDS * sizeof(*word));
-	runtime_races &= word != NULL;
+	wanted = binary_room(BINARY_SITES_MAX);
+	runtime_races &= word && wanted;
+}
+
+/* ---- before there are threads ---- */
+
+const uint8_t *learn_wants(uint32_t site)
+{
+	wanted[site] = WANTED;
+	return &wanted[site];
+}
+
+void learn_settle(uint32_t site, bool pm)
+{
+	if (wanted[site])
+		wanted[site] = pm ? 0 : wanted[site] - 1;
+}
+
+void learn_meet(void)
+{
+	for (uint32_t i = 0; i < binary_site_count && wanted; i++)
+		wanted[i] = WANTED;
 }
 
 /* ---- the table of instructions ---- */

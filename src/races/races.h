@@ -7,7 +7,7 @@
  *
  *   regions.c   what is open on each line
  *   journal.c   what each thread has loaded since its last release
- *   brief.c     … noted without a hook
+ *   brief.c     … noted without a hook, like what is stored again and again
  *   loads.c     what it has ever loaded, for the other detector
  *   conflicts.c which of these are races
  *   sync.c      what threads know of each other: epochs, clocks, lock words
@@ -24,6 +24,10 @@
 
 /* This process is watched for races, and by nobody else. */
 extern HIDDEN bool runtime_races;
+
+/* No thread was ever made: there is nobody to race with. */
+extern HIDDEN bool races_alone;
+HIDDEN void races_meet(void);
 
 enum races_action { RACES_LOADS = 1, RACES_STORES = 2 }; /* as enum binary_action */
 
@@ -153,6 +157,7 @@ struct racer {
 		const uint64_t *at;
 		uint64_t value;
 		uint32_t site, stack;
+		const struct stacks_context *context;
 	} journal __attribute__((aligned(64)));      /* nobody else looks at that */
 	uint32_t epoch __attribute__((aligned(64))); /* releases so far; others look at it */
 	uint32_t thread;                             /* as reports name it */
@@ -274,6 +279,12 @@ HIDDEN void learn_access(struct racer *self, unsigned actions, const void *p, ui
 HIDDEN void learn_is(uintptr_t pc, uint32_t flags);
 /* Two instructions that change a word, one after the other: by one thread alone, or not. */
 HIDDEN void learn_change(uintptr_t first, uintptr_t second, bool alone);
+/* Before there are threads: is the site still looked at? A byte that code can ask. */
+HIDDEN const uint8_t *learn_wants(uint32_t site);
+/* It was, and has touched PM, or not. */
+HIDDEN void learn_settle(uint32_t site, bool pm);
+/* There are threads now. */
+HIDDEN void learn_meet(void);
 /* Is it known by now whether such an instruction takes or frees a lock? */
 HIDDEN bool learn_is_settled(uintptr_t pc);
 /* What is known of the instruction at this address. */
@@ -325,7 +336,7 @@ HIDDEN void regions_effect(struct racer *self, uint32_t trait);
 
 /* ---- brief.c ---- */
 
-/* Will loads by this site be noted without a hook? If all goes well. */
+/* Will accesses by this site be noted without a hook? If all goes well. */
 struct binary_site;
 HIDDEN bool brief_wants(const struct binary_site *site);
 /* The code that notes them: a signal that comes there waits. */

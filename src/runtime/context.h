@@ -52,17 +52,24 @@ static inline struct stacks_context *context_slot(struct session_thread *thread,
 	return &thread->context[hash % STACKS_CONTEXTS & -(uint64_t)STACKS_WAYS];
 }
 
-static inline bool context_is(const struct stacks_context *c, const uint64_t *at, uint64_t value,
-			      uint64_t rbp)
+/* As far as its innermost words say: it was this one a moment ago. */
+static inline bool context_is_still(const struct stacks_context *c, const uint64_t *at,
+				    uint64_t value, uint64_t rbp, unsigned words)
 {
 	uint64_t different = 0;
 
 	if (c->at != at || c->value != value || (c->by_rbp && c->rbp != rbp) ||
 	    c->image != runtime_stack_image)
 		return false;
-	for (unsigned i = 0; i < c->words; i++)
+	for (unsigned i = 0; i < words; i++)
 		different |= at[(int64_t)c->word[i] >> STACKS_ABOVE_SHIFT] ^ c->word[i];
 	return !(different << (64 - STACKS_ABOVE_SHIFT));
+}
+
+static inline bool context_is(const struct stacks_context *c, const uint64_t *at, uint64_t value,
+			      uint64_t rbp)
+{
+	return context_is_still(c, at, value, rbp, c->words);
 }
 
 /* That of the frame with its return address there; null if it is new. */
