@@ -24,8 +24,8 @@ bool binary_decoder_start(void)
 	start = library ? REAL(dlsym)(library, "ZydisDecoderInit") : NULL;
 	decode_full = start ? REAL(dlsym)(library, "ZydisDecoderDecodeFull") : NULL;
 	binary_sites = binary_room(BINARY_SITES_MAX * sizeof(*binary_sites));
-	stack_sites = binary_room(BINARY_SITES_MAX * sizeof(*stack_sites));
-	if (!decode_full || !binary_sites || !stack_sites)
+	stack_places = binary_room(BINARY_SITES_MAX * sizeof(*stack_places));
+	if (!decode_full || !binary_sites || !stack_places)
 		return false;
 	start(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
 	return true;

@@ -109,18 +109,22 @@ static BRIEF __attribute__((noinline)) bool is_stored(struct racer *self, uint64
 						      const struct binary_brief *kept)
 {
 	uint32_t number = (uint32_t)kept->site & BINARY_NUMBER;
-	const struct stack_site *stack = &stack_sites[number];
-	uint64_t bytes = brief_sites[number].bytes << address % LINE, last;
+	const struct binary_site *site = &binary_sites[number];
+	uint64_t bytes = brief_sites[number].bytes << address % LINE;
+	uintptr_t pc = site->address + site->length;
+	const struct stacks_first *first;
 	struct line *l = line_at(address);
 	struct region *r;
 
 	if (!races_alone &&
 	    (brief_sites[number].loads || self->watch.finding || self->regions < races_warm_up))
 		return false;
-	if (!l->used || l->words || l->locks || !note_context(self, kept, number, stack->place))
+	if (!l->used || l->words || l->locks ||
+	    !note_context(self, kept, number, stack_places[number]))
 		return false;
-	last = __atomic_load_n(&stack->last, __ATOMIC_RELAXED);
-	r = last >> 32 == self->journal.stack ? open_store(self, l, (uint32_t)last) : NULL;
+	first = context_first(runtime_thread.shared, self->journal.stack, pc);
+	r = first->from == self->journal.stack && first->pc == pc ? open_store(self, l, first->to)
+								  : NULL;
 	if (!r || (!races_alone && (bytes & ~r->bytes || r->epoch != self->epoch)))
 		return false;
 	if (races_alone) {

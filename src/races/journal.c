@@ -245,7 +245,8 @@ static void note_site(struct racer *self, const struct access *a,
 
 	if (!context)
 		return;
-	brief_sites[site].place = stack_sites[site].place;
+	if (!brief_sites[site].place.base) /* others read it: it is written once */
+		brief_sites[site].place = stack_places[site];
 	if (runtime_session->races.settings.helpers)
 		return;
 	judged = brief_judged(a->address, site, context->stack, version);

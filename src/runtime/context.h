@@ -19,12 +19,6 @@ struct stack_place {
 	uint16_t distance, base;
 };
 
-/* What is known of a site: its frame, and the last stack that was found there. */
-struct stack_site {
-	struct stack_place place;
-	uint64_t last; /* its number, and above that the context's */
-};
-
 /* Null if rbp is not what it is known to be there. */
 static inline const uint64_t *context_at(struct stack_place place, uint64_t sp, uint64_t rbp)
 {
@@ -41,6 +35,13 @@ static inline const uint64_t *context_at(struct stack_place place, uint64_t sp, 
 	return sp - rbp < LARGEST && sp <= runtime_thread.stack_high && sp % sizeof(sp) == 0
 		       ? (const uint64_t *)sp - 1
 		       : NULL;
+}
+
+/* Where the thread keeps which stack has this one's callers and that address innermost. */
+static inline struct stacks_first *context_first(struct session_thread *thread, uint32_t stack,
+						 uintptr_t pc)
+{
+	return &thread->first[(uint32_t)(stack * 0x9e3779b1u ^ pc) % STACKS_FIRST];
 }
 
 /* The first of some places for it. */

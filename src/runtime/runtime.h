@@ -176,8 +176,9 @@ struct binary_registers;
 HIDDEN uint32_t stack_find(const struct binary_registers *hit);
 /* The same, and keeps it for stack_capture. */
 HIDDEN bool stack_is_kept(const struct binary_registers *hit);
-/* What is known of sites, by their numbers: see context.h. */
-extern HIDDEN struct stack_site *stack_sites;
+/* Where the frames of sites are, by their numbers: see context.h. Threads share that: it is written
+ * once. */
+extern HIDDEN struct stack_place *stack_places;
 /* What it was called from, if the stack has just been found; or null. */
 HIDDEN const struct stacks_context *stack_context(const struct binary_registers *hit);
 /* How a function that a hook has called stands in stacks. */

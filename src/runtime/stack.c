@@ -235,8 +235,8 @@ static uint32_t replace_first(uint32_t stack, uintptr_t pc, number_function *num
 
 static uint32_t with_first(uint32_t stack, uintptr_t pc, number_function *number)
 {
-	uint32_t at = (uint32_t)(stack * 0x9e3779b1u ^ pc) % STACKS_FIRST, to;
-	struct stacks_first *first = &runtime_thread.shared->first[at];
+	struct stacks_first *first = context_first(runtime_thread.shared, stack, pc);
+	uint32_t to;
 
 	if (first->from == stack && first->pc == pc)
 		return first->to;
@@ -248,7 +248,7 @@ static uint32_t with_first(uint32_t stack, uintptr_t pc, number_function *number
 
 /* ---- those of a moment ago ---- */
 
-struct stack_site *stack_sites;
+struct stack_place *stack_places;
 
 static bool are_calls_recent(const struct stacks_context *c)
 {
@@ -268,7 +268,7 @@ static bool are_calls_recent(const struct stacks_context *c)
 static inline const uint64_t *return_address_of(const struct binary_registers *hit)
 {
 	uintptr_t sp = (uintptr_t)(hit + 1) + BINARY_RED_ZONE;
-	struct stack_place *place = &stack_sites[hit->site & BINARY_NUMBER].place;
+	struct stack_place *place = &stack_places[hit->site & BINARY_NUMBER];
 
 	if (__builtin_expect(!place->base, 0))
 		*place = walk_return_place(hit->frame.return_address);
@@ -323,21 +323,6 @@ static uint32_t find_walked(struct walk *walk)
 			   modules_image(), walk->pc, walk->depth);
 }
 
-/* Mostly it is the same one as the last time. */
-static uint32_t find_at_site(uint32_t context, uint32_t site, uintptr_t pc)
-{
-	uint64_t last = __atomic_load_n(&stack_sites[site].last, __ATOMIC_RELAXED);
-	uint32_t number;
-
-	if (__builtin_expect(last >> 32 == context, 1))
-		return (uint32_t)last;
-	number = with_first(context, pc, find_walked);
-	if (number)
-		__atomic_store_n(&stack_sites[site].last, (uint64_t)context << 32 | number,
-				 __ATOMIC_RELAXED);
-	return number;
-}
-
 static uint32_t find_by_walk(const struct binary_registers *hit)
 {
 	struct walk walk;
@@ -362,13 +347,13 @@ uint32_t stack_find(const struct binary_registers *hit)
 	if (journal_on)
 		number = journal_stack(return_address_of(hit), site);
 	if (number)
-		return find_at_site(number, site, pc);
+		return with_first(number, pc, find_walked);
 	context = stack_context(hit);
 	if (!context)
 		return find_by_walk(hit);
 	if (journal_on && !context->calls)
 		journal_note_stack(context, site);
-	return find_at_site(context->stack, site, pc);
+	return with_first(context->stack, pc, find_walked);
 }
 
 bool stack_is_kept(const struct binary_registers *hit)
