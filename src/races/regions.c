@@ -150,6 +150,7 @@ static struct region *slot_for(struct line *l, const struct racer *self, uint64_
 	if (free >= TABLE_SLOTS)
 		return give_up(l);
 	l->used |= 1u << free;
+	slot_of(l, free)->state = FREE; /* written first: a page that is read first faults twice */
 	return slot_of(l, free);
 }
 
