@@ -29,7 +29,6 @@ static void *start_thread(void *argument)
 
 	if (runtime_races) {
 		__perdure_inline.fibers = 1;
-		gate_wait();
 		races_thread_starts(argument);
 	}
 	free(argument);

@@ -98,38 +98,58 @@ static void open_region(struct racer *self, const struct access *a)
 
 /*
  * While regions are open, others shall get on: a thread that takes a lock again and again lets
- * nobody else have it. At each place of the program only a few times, and not for long.
+ * nobody else have it. At each place of the program only a few times, and not for long. Two that
+ * wait for each other get nowhere: the second one is in more of a hurry.
  */
 enum { OFTEN = 64, SOMETIMES = 8, SPOTS = 1 << 12 };
+
+static uint32_t waiting; /* threads, for others */
 
 static unsigned place_of(uintptr_t pc)
 {
 	return spread(pc) % SPOTS;
 }
 
+static uint64_t now(void)
+{
+	struct timespec time;
+
+	syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &time);
+	return time.tv_sec * 1000000000ull + time.tv_nsec;
+}
+
+/* How far others have got until then. */
+static uint64_t wait_for_others(const struct racer *self, uint64_t longest)
+{
+	enum { ENOUGH = 8 };
+	uint64_t before = sync_progress(self), start = now(), done;
+
+	do {
+		syscall(SYS_sched_yield);
+		done = sync_progress(self) - before;
+	} while (done < ENOUGH && now() - start < longest);
+	return done;
+}
+
 static void give_way(struct racer *self, uintptr_t pc, unsigned most)
 {
-	enum { IN_VAIN = 14, LATER = 8, ENOUGH = 8, SHORTEST = 100000 /* ns */ };
+	enum { IN_VAIN = 14, LATER = 8, SHORT = 100000 /* ns */, SHORTER = 25000 };
 	static uint8_t times[SPOTS], in_vain[SPOTS];
-	unsigned place = place_of(pc);
-	struct timespec start, now;
-	uint64_t before;
-	long longest;
+	unsigned place = place_of(pc), longer;
+	bool hurries;
 
 	if (!self->regions || times[place] >= most || in_vain[place] >= IN_VAIN || races_alone ||
 	    runtime_session->races.discovers)
 		return;
 	times[place]++;
 	/* Others may wait for a processor: then it takes longer. */
-	longest = (long)SHORTEST << (in_vain[place] < LATER ? 0 : in_vain[place] - LATER);
-	before = sync_progress(self);
-	syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &start);
-	do {
-		syscall(SYS_sched_yield);
-		syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
-	} while (sync_progress(self) - before < ENOUGH &&
-		 (now.tv_sec - start.tv_sec) * 1000000000l + now.tv_nsec - start.tv_nsec < longest);
-	in_vain[place] += sync_progress(self) == before;
+	longer = in_vain[place] < LATER ? 0 : in_vain[place] - LATER;
+	hurries = __atomic_fetch_add(&waiting, 1, __ATOMIC_RELAXED);
+	if (wait_for_others(self, hurries ? SHORTER : (uint64_t)SHORT << longer))
+		in_vain[place] /= 2;
+	else if (!hurries)
+		in_vain[place]++;
+	__atomic_fetch_sub(&waiting, 1, __ATOMIC_RELAXED);
 }
 
 /* --delay: less and less likely where nothing comes of it. */
@@ -260,6 +280,8 @@ void races_access(unsigned actions, const void *p, uint64_t size, uint32_t flags
 		}
 	} else {
 		give_way(self, pc, SOMETIMES);
+		if (actions & RACES_STORES && in_window(p))
+			self->stored = pc;
 		access_known(self, actions, p, size, flags, known, frame);
 	}
 	forget_source();
@@ -374,7 +396,7 @@ void races_flush(const void *p, uint64_t size, uint32_t kind, uintptr_t pc)
 
 	if (!self)
 		return;
-	give_way(self, pc, OFTEN);
+	give_way(self, pc + self->stored, OFTEN);
 	for (; line < end; line += PERDURE_LINE_SIZE) {
 		note(PERDURE_EVENT_FLUSH, kind, (void *)line, PERDURE_LINE_SIZE, 0);
 		regions_flush(self, line, kind == PERDURE_CLFLUSH);
@@ -392,7 +414,7 @@ void races_fence(uintptr_t pc)
 	racer_waits(self, LOADS);
 	if (!runtime_session->races.discovers) {
 		if (self->pendings)
-			give_way(self, pc, OFTEN);
+			give_way(self, pc + self->stored, OFTEN);
 		complete_pending(self);
 	}
 	thread_leave();
@@ -451,8 +473,12 @@ void races_release(const void *object, bool fences, uintptr_t pc)
 
 void races_thread_starts(const void *object)
 {
-	struct racer *self = enter();
+	struct racer *self = enter(); /* it has all that it needs before it waits for others */
 
+	if (self)
+		thread_leave();
+	gate_wait();
+	self = enter();
 	if (!self)
 		return;
 	sync_acquire(self, object);
@@ -531,6 +557,7 @@ void races_end(void)
 
 void races_forked(void)
 {
+	waiting = 0;
 	if (runtime_races)
 		journal_fork();
 }

@@ -66,7 +66,7 @@ HIDDEN void races_before_lock(uintptr_t pc);
 HIDDEN void races_acquire(const void *object);
 HIDDEN void races_release(const void *object, bool fences, uintptr_t pc);
 HIDDEN void races_synchronise(const void *object);
-/* A thread that was made with this. */
+/* A thread that was made with this: it waits for those that are made with it. */
 HIDDEN void races_thread_starts(const void *object);
 /* Something is handed over through the kernel: by a pipe, an event, a signal, a file's lock. */
 HIDDEN void races_handed(int fd, bool given);
@@ -180,6 +180,7 @@ struct racer {
 	uint32_t pendings;
 	uint64_t pending[RACES_PENDING]; /* lines that are written back, and not fenced */
 	uint64_t regions;
+	uintptr_t stored; /* the last instruction of which is known that it has stored to PM */
 	struct {
 		uint32_t finding; /* of which it has read what was not persistent; 0: none */
 		uint32_t store;   /* … whose stack this was */
