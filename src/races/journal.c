@@ -123,7 +123,7 @@ static void note_progress(struct racer *self, const struct racer_note *note)
 
 void journal_settle(struct racer *self)
 {
-	uint64_t news = 0;
+	uint64_t news = 0, line = 0;
 
 	for (const struct racer_note *note = self->journal.settled; note < self->journal.next;
 	     note++) {
@@ -133,7 +133,10 @@ void journal_settle(struct racer *self)
 			continue;
 		if (news++ % TOLD == 0)
 			note_progress(self, note);
-		if (brief_sites[note->site].acquires && !sync_knows(self, p))
+		if (note->address / LINE == line || !brief_sites[note->site].acquires)
+			continue;
+		line = note->address / LINE;
+		if (!sync_knows(self, p))
 			sync_acquire(self, p);
 	}
 	regions_count(self, news);

@@ -241,11 +241,20 @@ static inline void racer_loads(struct racer *self, uint32_t loads, bool again)
 /* Changes when other threads get on. */
 HIDDEN uint64_t sync_progress(const struct racer *self);
 HIDDEN void sync_acquire(struct racer *self, const void *object);
-/* An object by its number, and how often it was released. */
+/* Only what is open at the same time counts: --detector pifr, the default. */
+extern HIDDEN bool journal_on;
+/*
+ * An object by its number. With a journal, what is known of each other decides nothing but whether
+ * a race is one of data, too: a line of PM is one object then, which is in the cache more often.
+ */
 static inline uint32_t sync_number(const void *object)
 {
-	return spread((uintptr_t)object >> 2) % RACES_OBJECTS;
+	enum { WORD_SHIFT = 2, LINE_SHIFT = 6 };
+	unsigned shift = journal_on && in_window(object) ? LINE_SHIFT : WORD_SHIFT;
+
+	return spread((uintptr_t)object >> shift) % RACES_OBJECTS;
 }
+/* How often each was released. */
 extern HIDDEN uint32_t *sync_releases;
 /* Has it not been released since the thread has acquired it? */
 static inline bool sync_knows(const struct racer *self, const void *object)
@@ -345,8 +354,6 @@ extern HIDDEN const char __start_races_brief[], __stop_races_brief[];
 
 /* ---- journal.c ---- */
 
-/* Only what is open at the same time counts: --detector pifr, the default. */
-extern HIDDEN bool journal_on;
 HIDDEN void journal_start(void);
 /* As loads_briefly; the stack is that of this hit, or of its start's access. */
 HIDDEN bool journal_briefly(struct racer *self, const struct access *access, bool acquires,
