@@ -243,14 +243,14 @@ bool binary_is_simple(const struct binary_site *site)
 {
 	return site->operands == 1 && site->kind != BINARY_STRING && site->kind != BINARY_FLUSH &&
 	       !registers_has_parts(site) && site->bit == BINARY_NO_REGISTER && !site->locked &&
-	       !(site->known & RACES_LOCK) &&
 	       (site->known & RACES_EXECUTED || site->kind == BINARY_START);
 }
 
 /* False if it needs a hook. */
 static bool load_briefly(const struct binary_registers *r, const struct binary_site *site)
 {
-	bool loads = binary_is_simple(site) && site->operand[0].actions == BINARY_LOADS;
+	bool loads = binary_is_simple(site) && site->operand[0].actions == BINARY_LOADS &&
+		     !(site->known & RACES_LOCK);
 	struct racer *self = loads ? loads_reader() : NULL;
 	struct access access = { BINARY_LOADS, .size = site->operand[0].size,
 				 .happens = site->kind != BINARY_START };

@@ -21,7 +21,7 @@ void brief_start(void)
 static bool may_be_brief(const struct binary_site *site)
 {
 	return site->kind != BINARY_START && !(site->descriptor & PERDURE_NONTEMPORAL) &&
-	       !(site->known & (RACES_RELEASE | RACES_ACQUIRE)) &&
+	       !(site->known & (RACES_RELEASE | RACES_ACQUIRE | RACES_LOCK)) &&
 	       !runtime_session->races.settings.helpers;
 }
 
@@ -37,6 +37,7 @@ bool brief_wants(const struct binary_site *site)
 	known->loads = site->operand[0].actions & RACES_LOADS;
 	known->stores = site->operand[0].actions & RACES_STORES;
 	known->acquires = site->known & RACES_ACQUIRE;
+	known->locks = site->known & RACES_LOCK;
 	return site->operand[0].size <= LINE && (!known->stores || may_be_brief(site));
 }
 
@@ -135,6 +136,26 @@ static BRIEF __attribute__((noinline)) bool is_stored(struct racer *self, uint64
 	return true;
 }
 
+/*
+ * A load of a lock is no access to data, but the thread may learn something by it: at once, or, of
+ * what was released while it loaded, before it loads the next one.
+ */
+static BRIEF __attribute__((noinline)) bool is_looked_at(struct racer *self, uint64_t address,
+							 bool acquires)
+{
+	const void *p = (const void *)address;
+
+	if (!racer_may_go_on(self))
+		return false;
+	if (!acquires)
+		return true;
+	if ((self->again && self->again != p && !sync_knows(self, self->again)) ||
+	    !sync_knows(self, p))
+		return false;
+	self->again = p;
+	return true;
+}
+
 /* By a site that brief_wants; false if it needs a hook. For binary_brief alone. */
 BRIEF HIDDEN bool brief_access(uint64_t address, const struct binary_brief *kept);
 
@@ -152,6 +173,8 @@ BRIEF __attribute__((used)) bool brief_access(uint64_t address, const struct bin
 		return false;
 	if (site->stores)
 		return is_stored(self, address, kept);
+	if (__builtin_expect(site->locks || l->locks & word_bit(address), 0))
+		return is_looked_at(self, address, site->acquires);
 	if (self->journal.next == self->journal.limit ||
 	    !note_context(self, kept, number, site->place))
 		return false;

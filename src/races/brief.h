@@ -12,6 +12,7 @@ struct brief_site {
 	struct stack_place place; /* of its frame; unknown: it needs a hook */
 	uint8_t size;
 	bool stores, loads, acquires;
+	bool locks; /* it loads words of locks */
 };
 extern HIDDEN struct brief_site *brief_sites; /* null: there are none */
 

@@ -218,15 +218,21 @@ static inline uint32_t racer_random(struct racer *self)
 /* Does it lie in the stack, or among the thread-local variables, of another thread? */
 HIDDEN bool racer_is_others(const struct racer *self, const void *p);
 /* It does what threads do while they wait: if it does so for long, others may go on. */
+enum { RACES_LONG = 256 }; /* loads */
 static inline void racer_waits(struct racer *self, uint32_t loads)
 {
-	enum { LONG = 256, MORE = 128 };
+	enum { MORE = RACES_LONG / 2 };
 
 	self->idle += loads;
-	if (__builtin_expect(self->idle >= LONG, 0)) {
+	if (__builtin_expect(self->idle >= RACES_LONG, 0)) {
 		self->idle -= MORE;
 		racer_yield();
 	}
+}
+/* The same, if that can be left to whoever asks: false if others should go on. */
+static inline bool racer_may_go_on(struct racer *self)
+{
+	return self->idle < RACES_LONG && ++self->idle < RACES_LONG;
 }
 /* So many loads, which it has done a moment ago, or not. */
 static inline void racer_loads(struct racer *self, uint32_t loads, bool again)

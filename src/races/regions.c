@@ -45,20 +45,13 @@ void regions_prefetch(uint64_t address)
 
 /* ---- words ---- */
 
-enum { WORD = 4 };
-
-static uint16_t word_bit(const void *p)
-{
-	return (uint16_t)(1u << (uintptr_t)p % LINE / WORD);
-}
-
 static void note_lock(const void *p)
 {
 	uint16_t *locks = &line_at((uintptr_t)p)->locks;
 
-	if (__atomic_load_n(locks, __ATOMIC_RELAXED) & word_bit(p))
+	if (__atomic_load_n(locks, __ATOMIC_RELAXED) & word_bit((uintptr_t)p))
 		return;
-	__atomic_fetch_or(locks, word_bit(p), __ATOMIC_SEQ_CST);
+	__atomic_fetch_or(locks, word_bit((uintptr_t)p), __ATOMIC_SEQ_CST);
 	loads_disturb((uintptr_t)p & -(uint64_t)LINE);
 }
 
@@ -66,8 +59,8 @@ void regions_note_word(const void *p, bool is_lock)
 {
 	struct line *l = line_at((uintptr_t)p);
 
-	if (!(l->words & word_bit(p)))
-		__atomic_fetch_or(&l->words, word_bit(p), __ATOMIC_RELAXED);
+	if (!(l->words & word_bit((uintptr_t)p)))
+		__atomic_fetch_or(&l->words, word_bit((uintptr_t)p), __ATOMIC_RELAXED);
 	if (is_lock)
 		note_lock(p);
 }
@@ -82,12 +75,12 @@ void regions_exclude(const void *p, uint64_t size)
 
 bool regions_is_word(const void *p)
 {
-	return line_at((uintptr_t)p)->words & word_bit(p);
+	return line_at((uintptr_t)p)->words & word_bit((uintptr_t)p);
 }
 
 bool regions_is_lock(const void *p)
 {
-	return line_at((uintptr_t)p)->locks & word_bit(p);
+	return line_at((uintptr_t)p)->locks & word_bit((uintptr_t)p);
 }
 
 /* ---- stores ---- */

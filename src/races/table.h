@@ -72,6 +72,14 @@ static inline uint32_t version_of(uint64_t line)
 	return __atomic_load_n(&line_at(line)->version, __ATOMIC_ACQUIRE);
 }
 
+enum { WORD = 4 };
+
+/* Of words and locks: that of the word at this address. */
+static inline uint16_t word_bit(uint64_t address)
+{
+	return (uint16_t)(1u << address % LINE / WORD);
+}
+
 /* Bytes of the line that hold locks. */
 static inline uint64_t lock_bytes(const struct line *l)
 {
