@@ -141,6 +141,9 @@ static void give_way(struct racer *self, uintptr_t pc, unsigned most)
 	if (!self->regions || times[place] >= most || in_vain[place] >= IN_VAIN || races_alone ||
 	    runtime_session->races.discovers)
 		return;
+	/* Not always: what others do here, they cannot do at the next place. */
+	if (racer_random(self) & 1)
+		return;
 	times[place]++;
 	/* Others may wait for a processor: then it takes longer. */
 	longer = in_vain[place] < LATER ? 0 : in_vain[place] - LATER;
