@@ -344,7 +344,7 @@ HIDDEN void binary_list_state(uint64_t address, uint64_t wanted, bool compact,
 /* The program's registers at the hit that is under way in this thread; null if none is. */
 extern HIDDEN __thread struct binary_registers *binary_hit_registers
 	__attribute__((tls_model("initial-exec")));
-/* One access to one place, of which all is known? */
+/* One access to one place, and nothing else? */
 HIDDEN bool binary_is_simple(const struct binary_site *site);
 /* False: there is more to do than can be done without vectors; see hit.c. */
 HIDDEN bool binary_quick(struct binary_registers *r);

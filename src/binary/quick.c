@@ -242,15 +242,15 @@ static APART bool tell_quickly(struct binary_registers *r, const struct binary_s
 bool binary_is_simple(const struct binary_site *site)
 {
 	return site->operands == 1 && site->kind != BINARY_STRING && site->kind != BINARY_FLUSH &&
-	       !registers_has_parts(site) && site->bit == BINARY_NO_REGISTER && !site->locked &&
-	       (site->known & RACES_EXECUTED || site->kind == BINARY_START);
+	       !registers_has_parts(site) && site->bit == BINARY_NO_REGISTER && !site->locked;
 }
 
 /* False if it needs a hook. */
 static bool load_briefly(const struct binary_registers *r, const struct binary_site *site)
 {
 	bool loads = binary_is_simple(site) && site->operand[0].actions == BINARY_LOADS &&
-		     !(site->known & RACES_LOCK);
+		     !(site->known & RACES_LOCK) &&
+		     (site->known & RACES_EXECUTED || site->kind == BINARY_START);
 	struct racer *self = loads ? loads_reader() : NULL;
 	struct access access = { BINARY_LOADS, .size = site->operand[0].size,
 				 .happens = site->kind != BINARY_START };

@@ -7,6 +7,7 @@
 #include "races/brief.h"
 
 #include "binary/binary.h"
+#include "races/learn.h"
 
 struct brief_site *brief_sites;
 
@@ -25,20 +26,37 @@ static bool may_be_brief(const struct binary_site *site)
 	       !runtime_session->races.settings.helpers;
 }
 
+static bool is_known(const struct binary_site *site)
+{
+	return site->kind == BINARY_START ||
+	       (site->known & RACES_EXECUTED && site->known & RACES_PM);
+}
+
 bool brief_wants(const struct binary_site *site)
 {
+	bool discovers = runtime_session->races.discovers;
 	struct brief_site *known = brief_sites ? &brief_sites[site - binary_sites] : NULL;
 
-	if (!known || runtime_session->races.discovers || !binary_is_simple(site) ||
-	    (site->kind != BINARY_START && !(site->known & RACES_PM)))
+	if (!known || !binary_is_simple(site) || (!discovers && !is_known(site)))
 		return false;
 	known->size = (uint8_t)site->operand[0].size;
-	known->bytes = bytes_in(0, 0, site->operand[0].size);
 	known->loads = site->operand[0].actions & RACES_LOADS;
 	known->stores = site->operand[0].actions & RACES_STORES;
+	if (discovers) {
+		known->pc = site->address;
+		return known->size <= LEARN_WORD;
+	}
+	known->bytes = bytes_in(0, 0, site->operand[0].size);
 	known->acquires = site->known & RACES_ACQUIRE;
 	known->locks = site->known & RACES_LOCK;
 	return site->operand[0].size <= LINE && (!known->stores || may_be_brief(site));
+}
+
+void brief_know(uintptr_t pc)
+{
+	if (brief_sites && binary_hit_registers)
+		brief_sites[binary_hit_registers->site & BINARY_NUMBER].known =
+			(uint8_t)learn_known(pc);
 }
 
 /* In a section of its own: a signal that comes while it runs must know that. */
@@ -156,6 +174,15 @@ static BRIEF __attribute__((noinline)) bool is_looked_at(struct racer *self, uin
 	return true;
 }
 
+/* The first run has nothing to learn from it. */
+static BRIEF __attribute__((noinline)) bool is_learnt(struct racer *self, uint64_t address,
+						      const struct brief_site *site)
+{
+	return self && racer_gets_on(self, address) &&
+	       learn_is_nothing_new(self, address, site->size, site->loads, site->stores, site->pc,
+				    site->known);
+}
+
 /* By a site that brief_wants; false if it needs a hook. For binary_brief alone. */
 BRIEF HIDDEN bool brief_access(uint64_t address, const struct binary_brief *kept);
 
@@ -166,6 +193,8 @@ BRIEF __attribute__((used)) bool brief_access(uint64_t address, const struct bin
 	const struct brief_site *site = &brief_sites[number];
 	const struct line *l = line_at(address);
 
+	if (learn_words)
+		return is_learnt(self, address, site);
 	if (races_alone && !site->stores)
 		return true;
 	if (!self || address >> PERDURE_WINDOW_SHIFT != PERDURE_WINDOW_INDEX ||

@@ -8,11 +8,15 @@
 
 /* What of an access is known before it comes, by the number of its site. */
 struct brief_site {
-	uint64_t bytes;           /* as many bits as it loads or stores */
+	union {
+		uint64_t bytes; /* as many bits as it loads or stores */
+		uintptr_t pc;   /* in the first run */
+	};
 	struct stack_place place; /* of its frame; unknown: it needs a hook */
 	uint8_t size;
 	bool stores, loads, acquires;
-	bool locks; /* it loads words of locks */
+	bool locks;    /* it loads words of locks */
+	uint8_t known; /* in the first run: what its hook has learnt */
 };
 extern HIDDEN struct brief_site *brief_sites; /* null: there are none */
 

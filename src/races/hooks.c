@@ -281,6 +281,7 @@ void races_access(unsigned actions, const void *p, uint64_t size, uint32_t flags
 			sync_freed(self, p);
 			learn_is(pc, RACES_RELEASE);
 		}
+		brief_know(pc);
 	} else {
 		give_way(self, pc, SOMETIMES);
 		if (actions & RACES_STORES && in_window(p))

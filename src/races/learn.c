@@ -7,18 +7,12 @@
  */
 #include "binary/binary.h"
 #include "model/mix.h"
-#include "races/races.h"
+#include "races/brief.h"
+#include "races/learn.h"
 
-enum { WORDS = 1 << 19, CACHED = 1 << 12, WORD = 8 };
+enum { CACHED = 1 << 12 };
 
-/* Who has touched a word last. Unlocked: what is lost is learnt the next time. */
-struct word {
-	uint64_t address;
-	uintptr_t store, load; /* instructions */
-	uint32_t store_epoch, load_epoch;
-	uint16_t storer, loader; /* number + 1 */
-};
-static struct word *word;
+struct learn_word *learn_words;
 
 /*
  * Before there are threads, all that can be learnt of an instruction is what it touches, and that
@@ -29,9 +23,10 @@ static uint8_t *wanted;
 
 void learn_start(void)
 {
-	word = binary_dense_room(WORDS * sizeof(*word));
+	learn_words = binary_dense_room(LEARN_WORDS * sizeof(*learn_words));
 	wanted = binary_room(BINARY_SITES_MAX);
-	runtime_races &= word && wanted;
+	runtime_races &= learn_words && wanted;
+	brief_start();
 }
 
 /* ---- before there are threads ---- */
@@ -128,41 +123,61 @@ uint32_t learn_known(uintptr_t pc)
 
 /* ---- words ---- */
 
-static bool is_news(const struct racer *self, uint16_t other, uint32_t epoch)
+static uint8_t kind_of(uint64_t address)
 {
-	return other && other - 1 != racer_number(self) && self->born[other - 1] < epoch;
+	uint8_t kind = racer_is_others(NULL, (void *)address) ? LEARN_OWNED : LEARN_PLAIN;
+
+	for (uint64_t p = address; p < address + LEARN_WORD; p++) {
+		if (sync_is_lock((void *)p))
+			return LEARN_LOCK;
+		if (sync_is_locked_word((void *)p))
+			kind = LEARN_LOCKED;
+	}
+	return kind;
+}
+
+void learn_note_word(const void *p, bool is_lock)
+{
+	uint64_t address = (uintptr_t)p & -(uint64_t)LEARN_WORD;
+	struct learn_word *w = learn_word_at(address);
+	uint8_t kind = is_lock ? LEARN_LOCK : LEARN_LOCKED;
+
+	if (w->address == address && w->kind < kind)
+		w->kind = kind;
 }
 
 static void learn_word(struct racer *self, unsigned actions, uint64_t address, uintptr_t pc)
 {
-	struct word *w = &word[spread(address / WORD) % WORDS];
+	struct learn_word *w = learn_word_at(address);
 
 	if (w->address != address)
-		*w = (struct word){ .address = address };
+		*w = (struct learn_word){ .address = address, .kind = kind_of(address) };
 	if (actions & RACES_LOADS && !sync_holds_any(self)) {
-		if (is_news(self, w->storer, w->store_epoch)) {
+		bool news = learn_is_news(self, w->store, w->store_epoch);
+
+		learn_note_load(w, self, pc);
+		if (news) {
 			learn_is(pc, RACES_ACQUIRE);
-			learn_is(w->store, RACES_RELEASE);
+			learn_is(w->store.pc, RACES_RELEASE);
+			w->releases = w->acquires = true;
 		}
-		w->load = pc;
-		w->load_epoch = self->epoch;
-		w->loader = racer_number(self) + 1;
 	}
 	if (actions & RACES_STORES) {
-		if (is_news(self, w->loader, w->load_epoch)) {
+		bool news = learn_is_news(self, w->load, w->load_epoch);
+
+		learn_note_store(w, self, pc);
+		if (news) {
 			learn_is(pc, RACES_RELEASE);
-			learn_is(w->load, RACES_ACQUIRE);
+			learn_is(w->load.pc, RACES_ACQUIRE);
+			w->releases = w->acquires = true;
 		}
-		w->store = pc;
-		w->store_epoch = self->epoch;
-		w->storer = racer_number(self) + 1;
 	}
 }
 
 void learn_access(struct racer *self, unsigned actions, const void *p, uint64_t size, uintptr_t pc)
 {
 	enum { LARGEST = 64 }; /* nobody publishes with a copy */
-	uint64_t address = (uintptr_t)p & -(uint64_t)WORD;
+	uint64_t address = (uintptr_t)p & -(uint64_t)LEARN_WORD;
 
 	learn_is(pc, in_window(p) ? RACES_PM | RACES_EXECUTED : RACES_EXECUTED);
 	/* Loads of its own stack are not watched: somebody may wait there. */
@@ -170,6 +185,6 @@ void learn_access(struct racer *self, unsigned actions, const void *p, uint64_t 
 		learn_is(pc, RACES_RELEASE);
 	if (sync_is_lock(p))
 		learn_is(pc, RACES_LOCK);
-	for (; size <= LARGEST && address < (uintptr_t)p + size; address += WORD)
+	for (; size <= LARGEST && address < (uintptr_t)p + size; address += LEARN_WORD)
 		learn_word(self, actions, address, pc);
 }

@@ -215,7 +215,7 @@ static inline uint32_t racer_random(struct racer *self)
 	self->random = self->random * 1664525u + 1013904223u;
 	return self->random >> 8;
 }
-/* Does it lie in the stack, or among the thread-local variables, of another thread? */
+/* Does it lie in the stack, or among the thread-local variables, of a thread other than this? */
 HIDDEN bool racer_is_others(const struct racer *self, const void *p);
 /* It does what threads do while they wait: if it does so for long, others may go on. */
 enum { RACES_LONG = 256 }; /* loads */
@@ -243,6 +243,17 @@ static inline void racer_loads(struct racer *self, uint32_t loads, bool again)
 		racer_waits(self, loads);
 	else
 		self->idle -= self->idle < NEWS * loads ? self->idle : NEWS * loads;
+}
+/* Does the thread come by what it has not seen a moment ago? If not, it waits. */
+static inline bool racer_gets_on(struct racer *self, uint64_t address)
+{
+	uint64_t *seen = &self->seen[spread(address) % RACES_SEEN];
+
+	if (*seen == address)
+		return racer_may_go_on(self);
+	*seen = address;
+	racer_loads(self, 1, false);
+	return true;
 }
 /* Changes when other threads get on. */
 HIDDEN uint64_t sync_progress(const struct racer *self);
@@ -274,7 +285,15 @@ HIDDEN void sync_prefetch(const void *object);
 /* Locks that are known by name. One that another thread gives back is none. */
 HIDDEN void sync_take(struct racer *self, const void *object);
 HIDDEN void sync_give(struct racer *self, const void *object);
-HIDDEN bool sync_holds_any(const struct racer *self);
+/* By its number: one thread takes it, another one gives it back. */
+extern HIDDEN bool *sync_handed;
+static inline bool sync_holds_any(const struct racer *self)
+{
+	for (unsigned i = 0; i < RACES_HELD; i++)
+		if (self->hold[i] && !sync_handed[sync_number(self->hold[i])])
+			return true;
+	return false;
+}
 /* The thread starts with what it knows now. */
 HIDDEN void sync_is_born(struct racer *self);
 /* Word of a lock, or what looks like one. */
@@ -293,6 +312,8 @@ HIDDEN void learn_start(void);
 HIDDEN void learn_access(struct racer *self, unsigned actions, const void *p, uint64_t size,
 			 uintptr_t pc);
 HIDDEN void learn_is(uintptr_t pc, uint32_t flags);
+/* A word that locked instructions change. */
+HIDDEN void learn_note_word(const void *p, bool is_lock);
 /* Two instructions that change a word, one after the other: by one thread alone, or not. */
 HIDDEN void learn_change(uintptr_t first, uintptr_t second, bool alone);
 /* Before there are threads: is the site still looked at? A byte that code can ask. */
@@ -355,6 +376,8 @@ HIDDEN void regions_effect(struct racer *self, uint32_t trait);
 /* Will accesses by this site be noted without a hook? If all goes well. */
 struct binary_site;
 HIDDEN bool brief_wants(const struct binary_site *site);
+/* The first run knows what it can of the instruction whose hook this is. */
+HIDDEN void brief_know(uintptr_t pc);
 /* The code that notes them: a signal that comes there waits. */
 extern HIDDEN const char __start_races_brief[], __stop_races_brief[];
 

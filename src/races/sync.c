@@ -18,10 +18,9 @@
 enum { WORDS = 1 << 16 };
 
 /* The clock has two parts: programs seldom have more threads than fit into the first. */
-enum { NEAR = 14, FAR = RACERS - NEAR };
+enum { NEAR = 15, FAR = RACERS - NEAR };
 struct object {
 	uint32_t lock;
-	uint32_t handed; /* one thread takes it, another one gives it back */
 	uint32_t clock[NEAR];
 } __attribute__((aligned(64)));
 
@@ -39,6 +38,7 @@ struct word {
 struct racer *racers;
 static struct object *object;
 static uint32_t (*far_clock)[FAR];
+bool *sync_handed;
 uint32_t *sync_releases; /* of each of them, so far: close together, as they are looked at most */
 static struct word *word;
 static uint32_t used[RACERS];
@@ -51,8 +51,9 @@ void sync_start(void)
 	object = binary_dense_room(RACES_OBJECTS * sizeof(*object));
 	far_clock = binary_room(RACES_OBJECTS * sizeof(*far_clock));
 	sync_releases = binary_dense_room(RACES_OBJECTS * sizeof(*sync_releases));
+	sync_handed = binary_room(RACES_OBJECTS);
 	word = binary_dense_room(WORDS * sizeof(*word));
-	if (!racers || !object || !far_clock || !sync_releases || !word)
+	if (!racers || !object || !far_clock || !sync_releases || !sync_handed || !word)
 		runtime_races = false;
 }
 
@@ -227,16 +228,8 @@ void sync_take(struct racer *me, const void *p)
 void sync_give(struct racer *me, const void *p)
 {
 	if (!let_go(me, p))
-		object[sync_number(p)].handed = true;
+		sync_handed[sync_number(p)] = true;
 	sync_release(me, p);
-}
-
-bool sync_holds_any(const struct racer *me)
-{
-	for (unsigned i = 0; i < RACES_HELD; i++)
-		if (me->hold[i] && !object[sync_number(me->hold[i])].handed)
-			return true;
-	return false;
 }
 
 /* ---- words ---- */
@@ -249,7 +242,9 @@ static struct word *word_at(const void *p)
 /* In PM, the line remembers it: this table forgets. */
 static void note_word(const void *p, bool is_lock)
 {
-	if (in_window(p) && !runtime_session->races.discovers)
+	if (runtime_session->races.discovers)
+		learn_note_word(p, is_lock);
+	else if (in_window(p))
 		regions_note_word(p, is_lock);
 }
 
