@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Runs random code, of which flow.py has written the function, and says what it has done; a timer
- * looks where it is stopped. flow POOL STEPS.
+ * looks where it is stopped. The same is appended to a file, because not all that is printed is
+ * shown. flow POOL STEPS RESULTS.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/time.h>
 #include <ucontext.h>
@@ -47,20 +49,39 @@ static uint64_t sum_of(const char *area)
 	return sum;
 }
 
+static void report(FILE *file, uint64_t stores)
+{
+	fprintf(file, "%lu stores to PM, %016lx, %016lx, stopped in %s, registers %s\n",
+		(unsigned long)stores, (unsigned long)sum_of(dram), (unsigned long)sum_of(pm),
+		elsewhere ? "unknown code" : "the program", changed ? "changed" : "as they were");
+}
+
+static void *do_nothing(void *unused)
+{
+	return unused;
+}
+
 int main(int argc, char **argv)
 {
 	struct itimerval often = { { 0, 500 }, { 0, 500 } }, never = { { 0, 0 }, { 0, 0 } };
 	struct sigaction action = { .sa_sigaction = look, .sa_flags = SA_SIGINFO | SA_RESTART };
 	uint64_t stores = 0;
+	pthread_t thread; /* with which all that there is about threads begins */
+	FILE *results;
 
+	if (argc != 4 || pthread_create(&thread, NULL, do_nothing, NULL) ||
+	    pthread_join(thread, NULL))
+		return 2;
 	pm = (char *)pm_map(argv);
 	sigaction(SIGALRM, &action, NULL);
 	setitimer(ITIMER_REAL, &often, NULL);
 	for (int i = 0; i < ROUNDS; i++)
-		stores += flow(dram, pm, argc > 2 ? strtoull(argv[2], NULL, 10) : 1000, i);
+		stores += flow(dram, pm, strtoull(argv[2], NULL, 10), i);
 	setitimer(ITIMER_REAL, &never, NULL);
-	printf("%lu stores to PM, %016lx, %016lx, stopped in %s, registers %s\n",
-	       (unsigned long)stores, (unsigned long)sum_of(dram), (unsigned long)sum_of(pm),
-	       elsewhere ? "unknown code" : "the program", changed ? "changed" : "as they were");
-	return 0;
+	report(stdout, stores);
+	results = fopen(argv[3], "a");
+	if (!results)
+		return 2;
+	report(results, stores);
+	return fclose(results) ? 2 : 0;
 }

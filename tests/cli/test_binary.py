@@ -324,17 +324,20 @@ class Binary(TestCase):
                 subprocess.run(["./generate", count, str(seed)], cwd=self.directory, check=True, stdout=snippets)
             subprocess.run(["gcc", "-no-pie", "-O1", BINARY / "execute.c", BINARY / "execute.S", "snippets.s", "-o",
                             "execute"], cwd=self.directory, check=True)
-            expected = self.native("./execute", "pool").splitlines()
+            (self.directory / "results").unlink(missing_ok=True)
+            expected = self.native("./execute", "pool", "results").splitlines()
             self.assertEqual(len(expected), int(count))
             self.assertGreater(sum("signal 0" in line for line in expected), int(count) / 2)
             for command, more in ((["run"], {}), (["run"], {"PERDURE_NO_BMI2": "1"}),  # as on an older processor
                                   (["threads"], {}), (["threads"], {"PERDURE_NO_WARM_UP": "1"}),
                                   (["threads", "--sample", "1/2"], {"PERDURE_NO_WARM_UP": "1"})):
-                ran = subprocess.run([TOOLS / "perdure", *command, "--quiet", "--pm", "pool", "./execute", "pool"],
+                ran = subprocess.run([TOOLS / "perdure", *command, "--quiet", "--pm", "pool", "./execute", "pool", "results"],
                                      cwd=self.directory, capture_output=True, text=True, timeout=300,
                                      env={**os.environ, **more}).stdout.splitlines()[-int(count):]
                 different = [pair for pair in zip(expected, ran) if pair[0] != pair[1]]
                 self.assertEqual((len(ran), different), (int(count), []), "seed %d" % seed)
+                results = (self.directory / "results").read_text().splitlines()
+                self.assertEqual(len({*results}), 1, "seed %d: a first run" % seed)
 
     def test_random_flow(self):
         """Loops and branches in moved code: what they do, which of it is PM, and where signals find them."""
@@ -342,15 +345,17 @@ class Binary(TestCase):
             with open(self.directory / "flow.s", "w") as flow:
                 subprocess.run([sys.executable, BINARY / "flow.py", str(seed)], check=True, stdout=flow)
             self.build("gcc", BINARY / "flow.c", "flow", "flow.s", "-O1", *(("-no-pie",) if seed % 2 else ()))
-            expected = self.native("./flow", "pool", "1000")
+            (self.directory / "results").unlink(missing_ok=True)
+            expected = self.native("./flow", "pool", "1000", "results")
             (self.directory / "pool").unlink()
             for command in ["run"], ["threads"], ["threads", "--sample", "1/2"]:
                 for more in {}, {"PERDURE_NO_BMI2": "1"}, {"PERDURE_NO_WARM_UP": "1"}:
                     with self.subTest(seed=seed, command=command, more=more):
                         ran = subprocess.run([TOOLS / "perdure", *command, "--quiet", "--json", "result.json", "--pm",
-                                              "pool", "./flow", "pool", "1000"], cwd=self.directory,
+                                              "pool", "./flow", "pool", "1000", "results"], cwd=self.directory,
                                              capture_output=True, text=True, timeout=300, env={**os.environ, **more})
                         self.assertEqual(ran.stdout.splitlines()[-1:], expected.splitlines(), ran.stderr)
+                        self.assertEqual({*(self.directory / "results").read_text().splitlines()}, {*expected.splitlines()})
                         if command == ["run"]:
                             self.assertEqual(self.load()["stats"]["stores"], int(expected.split()[0]))
                     (self.directory / "pool").unlink()
