@@ -57,9 +57,22 @@ static void find_functions(struct session *session, const struct options *option
 	free(program);
 }
 
+/*
+ * Threads that get on otherwise than natively find what is wrong in programs, an endless loop, too.
+ * The first run is the slowest one; what takes ten times as long does not end any more.
+ */
+static void limit_later_runs(struct rerun *rerun)
+{
+	enum { TIMES = 10, MORE = 20 };
+
+	if (!rerun->limits.timeout)
+		rerun->limits.timeout = TIMES * rerun->first_cpu_time + MORE;
+}
+
 static bool run_all(struct rerun *rerun, long runs, struct target_end *end)
 {
 	struct session_races *races = &rerun->session->races;
+	bool own_timeout = !rerun->limits.timeout;
 
 	races->discovers = true;
 	races->restores = true;
@@ -70,6 +83,7 @@ static bool run_all(struct rerun *rerun, long runs, struct target_end *end)
 	if (end->budget && !target_interrupted())
 		end->budget = NULL;
 	races->discovers = end->budget != NULL;
+	limit_later_runs(rerun);
 	for (long i = 1; i <= runs && !end->budget; i++) {
 		bool done;
 
@@ -81,6 +95,9 @@ static bool run_all(struct rerun *rerun, long runs, struct target_end *end)
 		if (!done)
 			return false;
 	}
+	if (own_timeout && end->budget && strcmp(end->budget, "--timeout") == 0)
+		end->budget = "perdure: it took more than ten times as long as in its first run "
+			      "(--timeout sets another limit)";
 	return true;
 }
 

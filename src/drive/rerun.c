@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -95,11 +96,22 @@ static void ended(void *context, int pid, int status)
 	rerun->driver.status = status;
 }
 
+/* Of all processes that have ended. */
+static double cpu_time(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_CHILDREN, &usage);
+	return usage.ru_utime.tv_sec + usage.ru_stime.tv_sec +
+	       (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+}
+
 bool rerun_once(struct rerun *rerun, bool shown, bool last, struct target_end *end)
 {
 	struct session_races *races = &rerun->session->races;
 	const struct target_company company = { tick, ended, rerun };
 	int output = shown ? -1 : rerun->nowhere;
+	double before;
 	bool done;
 
 	if (!restore_files(races))
@@ -115,8 +127,11 @@ bool rerun_once(struct rerun *rerun, bool shown, bool last, struct target_end *e
 		lseek(rerun->input, 0, SEEK_SET);
 	target_redirect(rerun->input, output, output);
 	driver_start(&rerun->driver, rerun->drive);
+	before = cpu_time();
 	done = target_run_again(rerun->command, &rerun->limits, &company, end);
 	driver_end(&rerun->driver);
+	if (!rerun->runs)
+		rerun->first_cpu_time = cpu_time() - before;
 	if (rerun->progress && !shown)
 		fprintf(stderr, "\r\033[K");
 	target_redirect(-1, -1, -1);

@@ -15,7 +15,8 @@ struct rerun {
 	char **command;
 	const char *drive; /* --drive, or null */
 	struct target_limits limits;
-	unsigned runs; /* so far */
+	unsigned runs;         /* so far */
+	double first_cpu_time; /* seconds that the first of them has taken */
 	struct driver driver;
 	struct input recorded; /* what the first one is given, which the others get, too */
 	int input;

@@ -229,6 +229,24 @@ class Races(TestCase):
         self.assertIn("was ended in its first run", process.communicate(timeout=60)[1])
         self.assertEqual(process.returncode, 4)
 
+    def test_endless_after_the_first_run(self):
+        self.write("endless.c", r"""
+            #include "../programs/pm.h"
+            int main(int argc, char **argv)
+            {
+                long *pm = pm_map(argv);
+                *pm = 1;
+                PERSIST(pm);
+                if (!mkdir("was-here", 0700))
+                    return 0;
+                for (;;)
+                    *(volatile long *)pm;
+            }""".replace("../programs", str(PROGRAMS)))
+        self.build("gcc", self.directory / "endless.c", "-O2")
+        result = self.run_tool("threads", "--pm", "pool", "--json", "result.json", "./program", "pool", status=4)
+        self.assertIn("more than ten times as long as in its first run", result.stderr)
+        self.assertFalse(self.load()["complete"])
+
     def test_options(self):
         source = RACES / "figure1.c"
         self.build("gcc", source, "-O2")
