@@ -141,8 +141,8 @@ static void give_way(struct racer *self, uintptr_t pc, unsigned most)
 	if (!self->regions || times[place] >= most || in_vain[place] >= IN_VAIN || races_alone ||
 	    runtime_session->races.discovers)
 		return;
-	/* Not always: what others do here, they cannot do at the next place. */
-	if (racer_random(self) & 1)
+	/* Not each time: what others do here, they cannot do at the next place. */
+	if (most == OFTEN && racer_random(self) & 1)
 		return;
 	times[place]++;
 	/* Others may wait for a processor: then it takes longer. */
