@@ -202,7 +202,8 @@ BRIEF __attribute__((used)) bool brief_access(uint64_t address, const struct bin
 		return false;
 	if (site->stores)
 		return is_stored(self, address, kept);
-	if (__builtin_expect(site->locks || l->locks & word_bit(address), 0))
+	if (__builtin_expect(site->locks | l->locks, 0) &&
+	    (site->locks || l->locks & word_bit(address)))
 		return is_looked_at(self, address, site->acquires);
 	if (self->journal.next == self->journal.limit ||
 	    !note_context(self, kept, number, site->place))
