@@ -142,7 +142,7 @@ static void give_way(struct racer *self, uintptr_t pc, unsigned most)
 	    runtime_session->races.discovers)
 		return;
 	/* Not each time: what others do here, they cannot do at the next place. */
-	if (most == OFTEN && racer_random(self) & 1)
+	if (most == OFTEN && !(racer_random(self) & 3))
 		return;
 	times[place]++;
 	/* Others may wait for a processor: then it takes longer. */

@@ -129,7 +129,7 @@ class Races(TestCase):
             for compiler, level in (("gcc", "-O0"), ("gcc", "-O2"), ("clang", "-O2"), (TOOLS / "perdure-cc", "-O2")):
                 with self.subTest(program=source.name, compiler=str(compiler), level=level):
                     self.build(compiler, source, level)
-                    self.assertEqual(self.races(source, "--runs", "3", status=1) - pairs_wanted(source, "perhaps"), wanted)
+                    self.assertEqual(self.races(source, "--runs", "6", status=1) - pairs_wanted(source, "perhaps"), wanted)
                     self.build(compiler, source, level, "-DFIXED")
                     self.assertEqual(self.races(source, status=0), set())
 
