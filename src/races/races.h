@@ -164,7 +164,8 @@ struct racer {
 	uint32_t number;                             /* among the racers */
 	uintptr_t stack_low, stack_high, pointer;    /* others may wait for words there */
 	const void *again;            /* what it has loaded last to see whether it may go on */
-	const void *hold[RACES_HELD]; /* locks that it has */
+	const void *hold[RACES_HELD]; /* locks that it has … */
+	bool named[RACES_HELD];       /* … and which of them are known by name */
 	uint32_t skipped;             /* regions since the last one that was followed */
 	uint32_t random;
 	uint32_t idle;             /* it has hardly done anything new for about so many loads */

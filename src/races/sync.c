@@ -32,6 +32,7 @@ struct word {
 	uint32_t epoch; /* of its thread behind it */
 	uint16_t racer;
 	bool taken;   /* and not given back since */
+	bool guarded; /* by another lock, which has a name, when it was taken */
 	bool is_lock; /* it was given back once, by who had taken it */
 };
 
@@ -210,11 +211,12 @@ static bool let_go(struct racer *me, const void *p)
 	return false;
 }
 
-static void hold(struct racer *me, const void *p)
+static void hold(struct racer *me, const void *p, bool named)
 {
 	for (unsigned i = 0; i < RACES_HELD; i++)
 		if (!me->hold[i]) {
 			me->hold[i] = p;
+			me->named[i] = named;
 			return;
 		}
 }
@@ -222,7 +224,15 @@ static void hold(struct racer *me, const void *p)
 void sync_take(struct racer *me, const void *p)
 {
 	sync_acquire(me, p);
-	hold(me, p);
+	hold(me, p, true);
+}
+
+static bool holds_named(const struct racer *me)
+{
+	for (unsigned i = 0; i < RACES_HELD; i++)
+		if (me->hold[i] && me->named[i] && !sync_handed[sync_number(me->hold[i])])
+			return true;
+	return false;
 }
 
 void sync_give(struct racer *me, const void *p)
@@ -246,6 +256,13 @@ static void note_word(const void *p, bool is_lock)
 		learn_note_word(p, is_lock);
 	else if (in_window(p))
 		regions_note_word(p, is_lock);
+}
+
+/* Flags look so, too; but they are changed under a lock, which locks need not be. */
+static void give_back(struct word *w)
+{
+	w->is_lock |= !w->guarded;
+	w->taken = false;
 }
 
 /*
@@ -371,14 +388,14 @@ void sync_lock_end(struct racer *me, const void *p, uint64_t value, bool stored,
 	w->is_lock |= (known & RACES_COUNTS) != 0;
 	/* Back to what it was before the same thread changed it: that was a lock. */
 	if (w->taken && w->racer == me->number && value == w->before) {
-		w->is_lock = true;
-		w->taken = false;
+		give_back(w);
 	} else {
 		w->taken = true;
+		w->guarded = holds_named(me);
 		w->before = me->before;
 	}
 	if (!let_go(me, p) && w->is_lock && w->taken)
-		hold(me, p);
+		hold(me, p, false);
 	note_word(p, w->is_lock);
 	w->after = value;
 	w->racer = me->number;
@@ -406,10 +423,8 @@ void sync_freed(struct racer *me, const void *p)
 	struct word *w = word_at(p);
 	bool locked = spin_lock(&w->lock, thread_owner());
 
-	if (w->address == (uintptr_t)p && w->taken && w->racer == me->number) {
-		w->is_lock = true;
-		w->taken = false;
-	}
+	if (w->address == (uintptr_t)p && w->taken && w->racer == me->number)
+		give_back(w);
 	if (w->address == (uintptr_t)p)
 		note_word(p, w->is_lock);
 	let_go(me, p);
