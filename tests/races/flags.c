@@ -17,8 +17,11 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static void *fetcher(void *unused)
 {
 	for (long i = 0; i < ROUNDS; i++) {
+		unsigned char flags;
+
 		pthread_mutex_lock(&mutex);
-		__atomic_exchange_n(&root->flags, root->flags | FETCHED, __ATOMIC_SEQ_CST); /* store: fetched */
+		flags = root->flags | FETCHED;
+		__atomic_exchange_n(&root->flags, flags, __ATOMIC_SEQ_CST); /* store: fetched */
 		WHEN_FIXED(PERSIST(&root->flags));
 		pthread_mutex_unlock(&mutex);
 		WHEN_BUGGY(PERSIST(&root->flags));
