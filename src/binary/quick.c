@@ -270,7 +270,7 @@ static bool load_briefly(const struct binary_registers *r, const struct binary_s
 	if (site->kind == BINARY_START)
 		access.stack = stack_with_first(access.stack, site->access);
 	if (journal_on)
-		return journal_briefly(self, &access, site->known & RACES_ACQUIRE, r,
+		return journal_briefly(self, &access, site->known & RACES_ACQUIRE,
 				       (uint32_t)(site - binary_sites));
 	return loads_briefly(self, &access, site->known & RACES_ACQUIRE);
 }

@@ -8,6 +8,10 @@
 
 #include "binary/binary.h"
 #include "races/learn.h"
+#include "races/pairs.h"
+
+#define LIKELY(x) __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
 struct brief_site *brief_sites;
 
@@ -62,15 +66,10 @@ void brief_know(uintptr_t pc)
 /* In a section of its own: a signal that comes while it runs must know that. */
 #define BRIEF __attribute__((section("races_brief"), no_caller_saved_registers))
 
-/* Has all been said about such a load of what is open? */
-static BRIEF __attribute__((noinline)) bool is_judged(const struct racer *self, uint64_t address,
-						      uint32_t site, uint32_t version)
+static BRIEF inline bool is_in_one_line(uint64_t address, unsigned size)
 {
-	struct racer_judged wanted = brief_judged(address, site, self->journal.stack, version);
-	const struct racer_judged *judged = &self->judged[brief_mark(wanted)];
-
-	return judged->key == wanted.key && judged->stack == wanted.stack &&
-	       judged->version == wanted.version;
+	return address >> PERDURE_WINDOW_SHIFT == PERDURE_WINDOW_INDEX &&
+	       address % LINE + size <= LINE;
 }
 
 /* Where was the function called from? */
@@ -89,22 +88,72 @@ static BRIEF __attribute__((noinline)) bool find_context(struct racer *self, con
 	return true;
 }
 
-/* The journal says now where the function was called from; false if that is not known. */
-static BRIEF inline bool note_context(struct racer *self, const struct binary_brief *kept,
-				      uint32_t number, struct stack_place place)
+static BRIEF inline uint32_t number_of(const struct binary_brief *kept)
 {
-	const uint64_t *at;
+	return (uint32_t)kept->site & BINARY_NUMBER;
+}
 
-	if (!place.base)
-		return false;
-	at = context_at(place, (uintptr_t)(kept + 1) + BINARY_RED_ZONE, kept->rbp);
+static BRIEF inline const uint64_t *frame_at(const struct binary_brief *kept,
+					     struct stack_place place)
+{
+	return context_at(place, (uintptr_t)(kept + 1) + BINARY_RED_ZONE, kept->rbp);
+}
+
+/* The journal says now where the function was called from; false if that is not known. */
+static BRIEF __attribute__((noinline)) bool note_context(uint64_t address __attribute__((unused)),
+							 const struct binary_brief *kept)
+{
+	struct stack_place place = stack_places[number_of(kept)];
+	const uint64_t *at = place.base ? frame_at(kept, place) : NULL;
+	struct racer *self = racer_current;
+
 	if (!at)
 		return false;
-	if (!brief_is_further_on(self, at, number) && !brief_is_back(self, at, kept->rbp) &&
-	    !find_context(self, at, kept->rbp))
+	if (!brief_is_further_on(self, at, number_of(kept)) &&
+	    !brief_is_back(self, at, kept->rbp) && !find_context(self, at, kept->rbp))
 		return false;
-	self->journal.site = number;
+	self->journal.site = number_of(kept);
 	return true;
+}
+
+/* The stack of this access, if that has been asked for a moment ago; 0 otherwise. */
+static BRIEF inline uint32_t stack_of(const struct racer *self, uintptr_t pc)
+{
+	const struct stacks_first *first =
+		context_first(runtime_thread.shared, self->journal.stack, pc);
+
+	return first->from == self->journal.stack && first->pc == pc ? first->to : 0;
+}
+
+/*
+ * Has all been said about such a load of what is open? Others may store meanwhile: then the line
+ * has another version at the end, and what they have stored is judged when the thread releases.
+ */
+static BRIEF __attribute__((noinline)) bool is_judged(uint64_t address,
+						      const struct binary_brief *kept)
+{
+	const struct binary_site *site = &binary_sites[number_of(kept)];
+	bool happens = site->kind != BINARY_START, open = false;
+	uint64_t bytes = brief_sites[number_of(kept)].bytes << address % LINE;
+	struct racer *self = racer_current;
+	uint32_t stack = stack_of(self, happens ? site->address + site->length : site->access);
+	struct line *l = line_at(address);
+
+	if (!stack || runtime_session->races.settings.helpers)
+		return false;
+	for (unsigned used = l->used; used; used &= used - 1) {
+		const struct region *other = slot_of(l, __builtin_ctz(used));
+		uint32_t traits;
+
+		if (!(other->bytes & bytes))
+			continue;
+		traits = pair_traits(self, other, happens);
+		if (other->racer != racer_number(self) && traits & RACES_OVERLAPPED &&
+		    !pair_is_known(self, pair_of(stack, other), traits))
+			return false;
+		open |= traits & RACES_OVERLAPPED;
+	}
+	return open; /* otherwise the line is looked at, so that it need not be the next time */
 }
 
 /* The thread's open region of a store with this stack; null if there is none. */
@@ -127,23 +176,21 @@ static BRIEF inline struct region *open_store(const struct racer *self, struct l
 static BRIEF __attribute__((noinline)) bool is_stored(struct racer *self, uint64_t address,
 						      const struct binary_brief *kept)
 {
-	uint32_t number = (uint32_t)kept->site & BINARY_NUMBER;
+	uint32_t number = number_of(kept);
 	const struct binary_site *site = &binary_sites[number];
 	uint64_t bytes = brief_sites[number].bytes << address % LINE;
 	uintptr_t pc = site->address + site->length;
-	const struct stacks_first *first;
+	uint32_t stack;
 	struct line *l = line_at(address);
 	struct region *r;
 
 	if (!races_alone &&
 	    (brief_sites[number].loads || self->watch.finding || self->regions < races_warm_up))
 		return false;
-	if (!l->used || l->words || l->locks ||
-	    !note_context(self, kept, number, stack_places[number]))
+	if (!l->used || l->words || l->locks || !note_context(address, kept))
 		return false;
-	first = context_first(runtime_thread.shared, self->journal.stack, pc);
-	r = first->from == self->journal.stack && first->pc == pc ? open_store(self, l, first->to)
-								  : NULL;
+	stack = stack_of(self, pc);
+	r = stack ? open_store(self, l, stack) : NULL;
 	if (!r || (!races_alone && (bytes & ~r->bytes || r->epoch != self->epoch)))
 		return false;
 	if (races_alone) {
@@ -183,38 +230,52 @@ static BRIEF __attribute__((noinline)) bool is_learnt(struct racer *self, uint64
 				    site->known);
 }
 
-/* By a site that brief_wants; false if it needs a hook. For binary_brief alone. */
-BRIEF HIDDEN bool brief_access(uint64_t address, const struct binary_brief *kept);
-
-BRIEF __attribute__((used)) bool brief_access(uint64_t address, const struct binary_brief *kept)
+/* By what is no plain load of data, or was none until now. */
+static BRIEF __attribute__((noinline)) bool is_noted(uint64_t address,
+						     const struct binary_brief *kept)
 {
-	uint32_t number = (uint32_t)kept->site & BINARY_NUMBER, version;
+	const struct brief_site *site = &brief_sites[number_of(kept)];
 	struct racer *self = racer_current;
-	const struct brief_site *site = &brief_sites[number];
-	const struct line *l = line_at(address);
 
 	if (learn_words)
 		return is_learnt(self, address, site);
 	if (races_alone && !site->stores)
 		return true;
-	if (!self || address >> PERDURE_WINDOW_SHIFT != PERDURE_WINDOW_INDEX ||
-	    address % LINE + site->size > LINE)
+	if (!self || !is_in_one_line(address, site->size))
 		return false;
 	if (site->stores)
 		return is_stored(self, address, kept);
-	if (__builtin_expect(site->locks | l->locks, 0) &&
-	    (site->locks || l->locks & word_bit(address)))
-		return is_looked_at(self, address, site->acquires);
-	if (self->journal.next == self->journal.limit ||
-	    !note_context(self, kept, number, site->place))
+	return (site->locks || line_at(address)->locks & word_bit(address)) &&
+	       is_looked_at(self, address, site->acquires);
+}
+
+/* By a site that brief_wants; false if it needs a hook. For binary_brief alone. */
+BRIEF HIDDEN bool brief_access(uint64_t address, const struct binary_brief *kept);
+
+/* What is seldom is done by functions with the same arguments: they need not be kept for that. */
+BRIEF __attribute__((used)) bool brief_access(uint64_t address, const struct binary_brief *kept)
+{
+	const struct brief_site *site = &brief_sites[number_of(kept)];
+	struct racer *self = racer_current;
+	const struct line *l = line_at(address);
+	uint32_t version;
+
+	if (UNLIKELY(!site->plain || !self || !is_in_one_line(address, site->size)))
+		return is_noted(address, kept);
+	if (UNLIKELY(l->locks) && l->locks & word_bit(address))
+		return is_noted(address, kept);
+	if (UNLIKELY(self->journal.next == self->journal.limit))
+		return false;
+	if (LIKELY(site->place.base == STACK_BY_SP &&
+		   brief_is_further_on(self, frame_at(kept, site->place), number_of(kept))))
+		self->journal.site = number_of(kept);
+	else if (!note_context(address, kept))
 		return false;
 	version = __atomic_load_n(&l->version, __ATOMIC_ACQUIRE);
-	if (__builtin_expect(__atomic_load_n(&l->open, __ATOMIC_RELAXED) >> address % LINE &
-				     site->bytes,
-			     0) &&
+	if (UNLIKELY(__atomic_load_n(&l->open, __ATOMIC_RELAXED) >> address % LINE & site->bytes) &&
 	    __atomic_load_n(&l->opener, __ATOMIC_RELAXED) != self->number + 1 &&
-	    !is_judged(self, address, number, version))
+	    !is_judged(address, kept))
 		return false;
-	brief_note(self, address, number, self->journal.stack, version);
+	brief_note(self, address, number_of(kept), self->journal.stack, version);
 	return true;
 }

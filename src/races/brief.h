@@ -16,6 +16,7 @@ struct brief_site {
 	uint8_t size;
 	bool stores, loads, acquires;
 	bool locks;    /* it loads words of locks */
+	bool plain;    /* it loads data, and its place is known */
 	uint8_t known; /* in the first run: what its hook has learnt */
 };
 extern HIDDEN struct brief_site *brief_sites; /* null: there are none */
@@ -47,21 +48,6 @@ static inline bool brief_is_back(const struct racer *self, const uint64_t *at, u
 
 	return self->journal.at == at && self->journal.value == *at &&
 	       context_is_still(c, at, *at, rbp, c->words < NEAR ? c->words : NEAR);
-}
-
-/* Whether all is said about a load of what is open. */
-static inline struct racer_judged brief_judged(uint64_t address, uint32_t site, uint32_t stack,
-					       uint32_t version)
-{
-	enum { SITE_BITS = 22 };
-
-	return (struct racer_judged){ address << SITE_BITS ^ site, stack, version };
-}
-
-/* Its place among those. */
-static inline unsigned brief_mark(struct racer_judged judged)
-{
-	return (judged.key >> 25 ^ judged.key * 5 ^ judged.stack) % RACES_JUDGED;
 }
 
 /* At the end of the journal, where there must be room. */

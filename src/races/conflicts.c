@@ -2,41 +2,7 @@
 /* What a thread does and a region of another one: are they a race? */
 #include "binary/binary.h"
 #include "checkers/checkers.h"
-#include "model/mix.h"
-#include "races/table.h"
-
-static bool is_open(const struct region *other)
-{
-	uint16_t closes = is_store(other) ? other->flusher : other->racer;
-	uint32_t epoch = __atomic_load_n(&racers[closes].epoch, __ATOMIC_ACQUIRE);
-
-	if (other->window != (uint16_t)runtime_session->races.window)
-		return false;
-	if (other->state == DIRTY || other->state == PENDING)
-		return true;
-	if (runtime_session->races.settings.minimal)
-		return false;
-	return epoch == (is_store(other) ? other->persisted : other->epoch);
-}
-
-/* What this thread has persisted itself is over for it. */
-static bool overlaps_now(const struct racer *self, const struct region *other)
-{
-	return is_open(other) && (other->state != CLEAN || other->flusher != racer_number(self));
-}
-
-/* Does nothing say that it was over before what this thread does now? */
-static bool is_unordered(const struct racer *self, const struct region *other)
-{
-	if (other->window != (uint16_t)runtime_session->races.window)
-		return false;
-	if (other->state == DIRTY || other->state == PENDING)
-		return true;
-	if (is_store(other))
-		return other->flusher != racer_number(self) &&
-		       self->clock[other->flusher] < other->persisted;
-	return self->clock[other->racer] < other->epoch;
-}
+#include "races/pairs.h"
 
 struct pair {
 	const struct region *other;
@@ -82,16 +48,16 @@ static uint32_t report(struct racer *self, const struct pair *pair)
 /* The same, but pairs that this thread has just reported are not counted again. */
 static uint32_t report_once(struct racer *self, const struct pair *pair)
 {
-	uint64_t key = (uint64_t)pair->stack << 32 | pair->other->stack;
-	struct racer_pair *known = &self->known[spread(key) % RACES_KNOWN];
-	bool same = known->pair == key;
+	uint64_t key = pair_of(pair->stack, pair->other);
+	struct racer_pair *kept = pair_kept(self, key);
 
-	if (!same || pair->traits & ~known->traits) {
-		known->traits = pair->traits | (same ? known->traits : 0);
-		known->pair = key;
-		known->entry = report(self, pair);
+	if (kept->pair != key)
+		*kept = (struct racer_pair){ .pair = key };
+	if (!kept->traits || pair->traits & ~kept->traits) {
+		kept->traits |= pair->traits;
+		kept->entry = report(self, pair);
 	}
-	return known->entry;
+	return kept->entry;
 }
 
 /* ---- --flush-on-read ---- */
@@ -147,7 +113,7 @@ void regions_rely(struct racer *self)
 
 bool conflict_is_over(const struct region *r)
 {
-	return !is_open(r) && !(runtime_session->races.settings.detectors & RACES_HB);
+	return !pair_is_open(r) && !(runtime_session->races.settings.detectors & RACES_HB);
 }
 
 static void watch(struct racer *self, const struct access *a, uint64_t line,
@@ -167,8 +133,6 @@ void conflict_judge(struct racer *self, const struct access *a, uint64_t line, u
 {
 	const struct races_settings *settings = &runtime_session->races.settings;
 	bool both = is_store(other) ? a->actions & RACES_LOADS : a->actions & RACES_STORES;
-	bool not_yet = other->state == DIRTY || other->state == PENDING;
-	bool overlapped, unordered;
 	struct pair pair = { .other = other, .address = line, .stack = a->stack };
 	uint32_t entry;
 
@@ -177,16 +141,12 @@ void conflict_judge(struct racer *self, const struct access *a, uint64_t line, u
 	pair.bytes = bytes & other->bytes;
 	if (!pair.bytes)
 		return;
-	overlapped = overlaps_now(self, other);
-	unordered = is_unordered(self, other);
-	if (!((overlapped && settings->detectors & RACES_PIFR) ||
-	      (unordered && settings->detectors & RACES_HB)) ||
+	pair.loads = is_store(other);
+	pair.traits = pair_traits(self, other, a->happens);
+	if (!((pair.traits & RACES_OVERLAPPED && settings->detectors & RACES_PIFR) ||
+	      (pair.traits & RACES_UNORDERED && settings->detectors & RACES_HB)) ||
 	    !is_window_open(self))
 		return;
-	pair.loads = is_store(other);
-	pair.traits = (overlapped ? RACES_OVERLAPPED : 0) | (unordered ? RACES_UNORDERED : 0) |
-		      (self->clock[other->racer] < other->epoch ? RACES_UNSYNCHRONISED : 0) |
-		      (pair.loads && not_yet && other->happened && a->happens ? RACES_READ_IT : 0);
 	if (settings->helpers && pair.traits & RACES_READ_IT) {
 		defer(self, &pair);
 		return;

@@ -236,31 +236,20 @@ void journal_note_stack(const struct stacks_context *context, uint32_t site)
 	self->journal.context = context;
 }
 
-/*
- * The next load by this site needs no hook, if all else is as usual; and one of these bytes none
- * until something is stored to the line.
- */
-static void note_site(struct racer *self, const struct access *a,
-		      const struct binary_registers *hit, uint32_t site, uint32_t version)
+/* The next load by this site needs no hook, if all else is as usual. */
+static void note_site(uint32_t site)
 {
-	const struct stacks_context *context = brief_sites ? stack_context(hit) : NULL;
-	struct racer_judged judged;
+	struct brief_site *known = brief_sites ? &brief_sites[site] : NULL;
 
-	if (!context)
-		return;
-	if (!brief_sites[site].place.base) /* others read it: it is written once */
-		brief_sites[site].place = stack_places[site];
-	if (runtime_session->races.settings.helpers)
-		return;
-	judged = brief_judged(a->address, site, context->stack, version);
-	self->judged[brief_mark(judged)] = judged;
+	if (!known || known->plain || !stack_places[site].base)
+		return; /* others read it: it is written once */
+	known->place = stack_places[site];
+	known->plain = !known->locks;
 }
 
-bool journal_briefly(struct racer *self, const struct access *a, bool acquires,
-		     const struct binary_registers *hit, uint32_t site)
+bool journal_briefly(struct racer *self, const struct access *a, bool acquires, uint32_t site)
 {
 	uint64_t line = a->address & -(uint64_t)LINE;
-	uint32_t version = version_of(line);
 
 	if (a->address - line + a->size > LINE || regions_is_lock((const void *)a->address))
 		return false;
@@ -269,7 +258,7 @@ bool journal_briefly(struct racer *self, const struct access *a, bool acquires,
 		sync_acquire(self, (const void *)a->address);
 		self->again = (const void *)a->address;
 	}
-	note_site(self, a, hit, site, version);
+	note_site(site);
 	regions_count(self, 1);
 	return true;
 }

@@ -111,9 +111,11 @@ struct racer_line {
 	struct racer_load load[RACES_EACH];
 };
 
+/* What a thread has reported of a pair of stacks. */
 struct racer_pair {
 	uint64_t pair;
-	uint32_t traits;
+	uint16_t traits;
+	uint16_t reads; /* of what was not persistent, so far */
 	uint32_t entry; /* of the finding; 0: nobody wants it */
 };
 
@@ -138,13 +140,6 @@ struct racer_note {
 	uint32_t epoch;
 };
 #define RACES_NO_SITE (1u << 31)
-
-/* A load of what is open, about which all is said: nothing has been stored to the line since. */
-enum { RACES_JUDGED = 1024 };
-struct racer_judged {
-	uint64_t key;
-	uint32_t stack, version;
-};
 
 enum { RACES_KNOWN = 1 << 10, RACES_SEEN = 256 };
 enum { RACES_OBJECTS = 1 << 14 };
@@ -172,7 +167,6 @@ struct racer {
 	uint64_t seen[RACES_SEEN]; /* where it has loaded from a moment ago */
 	uint32_t window;           /* the last one in which it was seen */
 	uint64_t told;             /* regions that the session knows of */
-	struct racer_judged judged[RACES_JUDGED];
 	struct racer_change change[RACES_CHANGES];
 	uint32_t changes, changed;
 	uint32_t yields;   /* so far, in the hope that others change what it has changed */
@@ -387,7 +381,7 @@ extern HIDDEN const char __start_races_brief[], __stop_races_brief[];
 HIDDEN void journal_start(void);
 /* As loads_briefly; the stack is that of this hit, or of its start's access. */
 HIDDEN bool journal_briefly(struct racer *self, const struct access *access, bool acquires,
-			    const struct binary_registers *hit, uint32_t site);
+			    uint32_t site);
 /* What was noted counts as loaded from here on. */
 HIDDEN void journal_settle(struct racer *self);
 /* Where the last load was: a stack from the same frame, if this site is a little further on; or 0.

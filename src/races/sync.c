@@ -91,7 +91,6 @@ struct racer *racer_self(void)
 	for (i = 0; i < RACES_HELD; i++)
 		self->hold[i] = NULL;
 	self->watch.finding = 0;
-	memset(self->judged, 0, sizeof(self->judged));
 	memset(self->seen, 0, sizeof(self->seen));
 	journal_drop(self);
 	racer_current = self;

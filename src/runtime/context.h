@@ -44,12 +44,27 @@ static inline struct stacks_first *context_first(struct session_thread *thread, 
 	return &thread->first[(uint32_t)(stack * 0x9e3779b1u ^ pc) % STACKS_FIRST];
 }
 
-/* The first of some places for it. */
+static inline struct stacks_telling *context_telling(struct session_thread *thread, uint64_t value)
+{
+	return &thread->telling[(value >> 2 ^ value >> 9) % STACKS_TELLING];
+}
+
+/*
+ * The first of some places for it: what it was called from says little, because programs call what
+ * searches from many places.
+ */
 static inline struct stacks_context *context_slot(struct session_thread *thread, const uint64_t *at,
 						  uint64_t value)
 {
+	const struct stacks_telling *telling = context_telling(thread, value);
 	uint64_t hash = (uintptr_t)at >> 3 ^ value >> 2 ^ value >> 9;
 
+	for (unsigned i = 0; i < 2; i++) {
+		const uint64_t *word = at + telling->above[i];
+
+		if ((uintptr_t)word < runtime_thread.stack_high)
+			hash ^= *word >> 1 ^ *word >> 7;
+	}
 	return &thread->context[hash % STACKS_CONTEXTS & -(uint64_t)STACKS_WAYS];
 }
 

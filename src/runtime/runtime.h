@@ -179,8 +179,6 @@ HIDDEN bool stack_is_kept(const struct binary_registers *hit);
 /* Where the frames of sites are, by their numbers: see context.h. Threads share that: it is written
  * once. */
 extern HIDDEN struct stack_place *stack_places;
-/* What it was called from, if the stack has just been found; or null. */
-HIDDEN const struct stacks_context *stack_context(const struct binary_registers *hit);
 /* How a function that a hook has called stands in stacks. */
 static inline uintptr_t stack_entry(const void *function)
 {

@@ -275,13 +275,32 @@ static inline const uint64_t *return_address_of(const struct binary_registers *h
 	return place->base ? context_at(*place, sp, hit->rbp) : NULL;
 }
 
-const struct stacks_context *stack_context(const struct binary_registers *hit)
+/* What it was called from, if that is known; or null. */
+static const struct stacks_context *context_of(const struct binary_registers *hit)
 {
 	const uint64_t *at = return_address_of(hit);
 	const struct stacks_context *context =
 		at ? context_find(runtime_thread.shared, at, hit->rbp) : NULL;
 
 	return context && (!context->calls || are_calls_recent(context)) ? context : NULL;
+}
+
+/* This one is about to give way to another one, maybe from the same place. */
+static void tell_apart(const struct stacks_context *c, const uint64_t *at)
+{
+	struct stacks_telling *telling = context_telling(runtime_thread.shared, *at);
+
+	for (unsigned i = 0; c->at == at && c->value == *at && i < c->words; i++) {
+		int16_t above = (int64_t)c->word[i] >> STACKS_ABOVE_SHIFT;
+
+		if (!((at[above] ^ c->word[i]) << (64 - STACKS_ABOVE_SHIFT)))
+			continue;
+		if (above != telling->above[0]) {
+			telling->above[1] = telling->above[0];
+			telling->above[0] = above;
+		}
+		return;
+	}
 }
 
 static void note_context(const struct binary_registers *hit, const struct walk *walk,
@@ -294,6 +313,7 @@ static void note_context(const struct binary_registers *hit, const struct walk *
 	if (!at || walk->words > STACKS_WORDS_SEEN || walk->calls > STACKS_CALLS_SEEN)
 		return;
 	c = context_slot(runtime_thread.shared, at, *at) + turn++ % STACKS_WAYS;
+	tell_apart(c, at);
 	c->at = NULL;
 	for (unsigned i = 0; i < walk->words; i++) {
 		int64_t above = walk->word[i] - at;
@@ -348,7 +368,7 @@ uint32_t stack_find(const struct binary_registers *hit)
 		number = journal_stack(return_address_of(hit), site);
 	if (number)
 		return with_first(number, pc, find_walked);
-	context = stack_context(hit);
+	context = context_of(hit);
 	if (!context)
 		return find_by_walk(hit);
 	if (journal_on && !context->calls)

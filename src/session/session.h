@@ -101,6 +101,7 @@ struct session_thread {
 	uint64_t loads, stores, flushes, fences;
 	struct stacks_cache stacks;
 	struct stacks_context context[STACKS_CONTEXTS];
+	struct stacks_telling telling[STACKS_TELLING]; /* by return address */
 	struct stacks_first first[STACKS_FIRST];
 } __attribute__((aligned(64)));
 

@@ -18,6 +18,7 @@ enum {
 	STACKS_CACHED = 256,
 	STACKS_CONTEXTS = 128,
 	STACKS_WAYS = 2,
+	STACKS_TELLING = 64,
 	STACKS_FIRST = 1024,
 	STACKS_WORDS_SEEN = 103,
 	STACKS_CALLS_SEEN = 6,
@@ -51,6 +52,11 @@ struct stacks_context {
 };
 
 #define STACKS_ABOVE_SHIFT 48
+
+/* Two words by which those with the same return address differ: so many words above it; or 0. */
+struct stacks_telling {
+	int16_t above[2];
+};
 
 /* The stack of another place in the same function. */
 struct stacks_first {
