@@ -86,6 +86,7 @@ struct binary_site {
 	uint8_t deed;   /* enum binary_deed */
 	uint8_t source; /* of a deed: a register, BINARY_HIGH | one, BINARY_IMMEDIATE */
 	int32_t immediate;
+	bool keeps_carry;    /* inc and dec */
 	bool locked;         /* a fence, wherever the operand is */
 	bool if_equal;       /* stores only if the zero flag says so afterwards */
 	uint32_t descriptor; /* of event.h: flags, or the kind of a flush or fence */
@@ -108,6 +109,11 @@ enum binary_deed {
 	BINARY_SWAP,    /* xchg */
 	BINARY_COMPARE, /* lock cmpxchg */
 	BINARY_ADD,     /* lock xadd */
+	BINARY_PLUS,    /* the others with lock: add, inc, … */
+	BINARY_MINUS,
+	BINARY_AND,
+	BINARY_OR,
+	BINARY_XOR,
 };
 
 /* String instructions that may end early. */

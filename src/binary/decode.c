@@ -422,6 +422,30 @@ static void describe_string(const ZydisDecodedInstruction *is, struct binary_sit
 								      : BINARY_WHILE_DIFFERENT;
 }
 
+static enum binary_deed locked_deed(ZydisMnemonic mnemonic)
+{
+	switch (mnemonic) {
+	case ZYDIS_MNEMONIC_CMPXCHG:
+		return BINARY_COMPARE;
+	case ZYDIS_MNEMONIC_XADD:
+		return BINARY_ADD;
+	case ZYDIS_MNEMONIC_ADD:
+	case ZYDIS_MNEMONIC_INC:
+		return BINARY_PLUS;
+	case ZYDIS_MNEMONIC_SUB:
+	case ZYDIS_MNEMONIC_DEC:
+		return BINARY_MINUS;
+	case ZYDIS_MNEMONIC_AND:
+		return BINARY_AND;
+	case ZYDIS_MNEMONIC_OR:
+		return BINARY_OR;
+	case ZYDIS_MNEMONIC_XOR:
+		return BINARY_XOR;
+	default:
+		return BINARY_NO_DEED;
+	}
+}
+
 static enum binary_deed deed_of(const ZydisDecodedInstruction *is, const struct binary_site *site)
 {
 	if (site->operands != 1 || site->operand[0].size > 8)
@@ -430,35 +454,45 @@ static enum binary_deed deed_of(const ZydisDecodedInstruction *is, const struct 
 		return BINARY_MOVE;
 	if (is->mnemonic == ZYDIS_MNEMONIC_XCHG)
 		return BINARY_SWAP;
-	if (is->mnemonic == ZYDIS_MNEMONIC_CMPXCHG && site->locked)
-		return BINARY_COMPARE;
-	if (is->mnemonic == ZYDIS_MNEMONIC_XADD && site->locked)
-		return BINARY_ADD;
-	return BINARY_NO_DEED;
+	return site->locked ? locked_deed(is->mnemonic) : BINARY_NO_DEED;
 }
 
-/* A plain store, and what takes most locks, can be done by the hook. */
-static void describe_deed(const struct zydis_decoded *d, struct binary_site *site)
+static void describe_immediate(struct binary_site *site, int32_t value)
+{
+	site->source = BINARY_IMMEDIATE;
+	site->immediate = value;
+}
+
+/* False if it cannot be told where it comes from. */
+static bool describe_source(const struct zydis_decoded *d, enum binary_deed deed,
+			    struct binary_site *site)
 {
 	const ZydisDecodedOperand *from = &d->operand[1];
-	enum binary_deed deed = deed_of(&d->is, site);
-	enum { RSP = 4 };
 	ZydisRegister r = from->reg.value;
-	bool whole;
+	enum { RSP = 4 };
+	uint8_t number;
+	bool whole, high = r >= ZYDIS_REGISTER_AH && r <= ZYDIS_REGISTER_BH;
 
-	if (deed && from->type == ZYDIS_OPERAND_TYPE_REGISTER) {
-		uint8_t number = zydis_any_register(r, &whole);
-		bool high = r >= ZYDIS_REGISTER_AH && r <= ZYDIS_REGISTER_BH;
-		bool is_plain = !high && number != RSP;
-
-		site->source = number | (high ? BINARY_HIGH : 0);
-		if (number != BINARY_NO_REGISTER && (deed == BINARY_MOVE || is_plain))
-			site->deed = deed;
-	} else if (deed == BINARY_MOVE && from->type == ZYDIS_OPERAND_TYPE_IMMEDIATE) {
-		site->source = BINARY_IMMEDIATE;
-		site->immediate = (int32_t)from->imm.value.s;
-		site->deed = deed;
+	site->keeps_carry =
+		d->is.mnemonic == ZYDIS_MNEMONIC_INC || d->is.mnemonic == ZYDIS_MNEMONIC_DEC;
+	if (site->keeps_carry || from->type == ZYDIS_OPERAND_TYPE_IMMEDIATE) {
+		describe_immediate(site, site->keeps_carry ? 1 : (int32_t)from->imm.value.s);
+		return true;
 	}
+	if (from->type != ZYDIS_OPERAND_TYPE_REGISTER)
+		return false;
+	number = zydis_any_register(r, &whole);
+	site->source = number | (high ? BINARY_HIGH : 0);
+	return number != BINARY_NO_REGISTER && (deed == BINARY_MOVE || (!high && number != RSP));
+}
+
+/* A plain store, and locked instructions, can be done by the hook. */
+static void describe_deed(const struct zydis_decoded *d, struct binary_site *site)
+{
+	enum binary_deed deed = deed_of(&d->is, site);
+
+	if (deed && describe_source(d, deed, site))
+		site->deed = deed;
 }
 
 /* Fills in a site; false if the instruction is none. */

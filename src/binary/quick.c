@@ -55,26 +55,42 @@ static void pass_over(struct binary_registers *r, const struct binary_site *site
 /* Does what the instruction would do to memory, registers and flags; false if it has not stored. */
 static bool do_locked(struct binary_registers *r, const struct binary_site *site, void *p)
 {
-	enum { ZERO = 1 << 6, OVERFLOW = 1 << 11, OTHERS = 0xd5 };
-	uint64_t *source = registers_at(r, site->source), s = *source, a = r->rax, flags = 0;
+	enum { CARRY = 1, ZERO = 1 << 6, OVERFLOW = 1 << 11, OTHERS = 0xd5 };
+	uint64_t s = registers_source(r, site), a = r->rax, flags = 0;
+	uint64_t others = site->keeps_carry ? OTHERS & ~CARRY : OTHERS;
 	unsigned size = site->operand[0].size;
 
 	switch (site->deed) {
 	case BINARY_SWAP:
 		LOCKED_SIZES("xchg", p, size, a, s, flags);
-		*source = s;
+		*registers_at(r, site->source) = s;
 		return true;
 	case BINARY_ADD:
 		LOCKED_SIZES("xadd", p, size, a, s, flags);
-		*source = s;
+		*registers_at(r, site->source) = s;
 		break;
-	default:
+	case BINARY_COMPARE:
 		LOCKED_SIZES("cmpxchg", p, size, a, s, flags);
 		r->rax = a;
+		break;
+	case BINARY_PLUS:
+		LOCKED_SIZES("add", p, size, a, s, flags);
+		break;
+	case BINARY_MINUS:
+		LOCKED_SIZES("sub", p, size, a, s, flags);
+		break;
+	case BINARY_AND:
+		LOCKED_SIZES("and", p, size, a, s, flags);
+		break;
+	case BINARY_OR:
+		LOCKED_SIZES("or", p, size, a, s, flags);
+		break;
+	default:
+		LOCKED_SIZES("xor", p, size, a, s, flags);
 	}
-	r->flags &= ~(uint64_t)(OTHERS | OVERFLOW);
-	r->flags |= (flags >> 8 & OTHERS) | (flags & 1 ? OVERFLOW : 0);
-	return site->deed == BINARY_ADD || r->flags & ZERO;
+	r->flags &= ~(others | OVERFLOW);
+	r->flags |= (flags >> 8 & others) | (flags & 1 ? OVERFLOW : 0);
+	return site->deed != BINARY_COMPARE || r->flags & ZERO;
 }
 
 /* ---- told to the checkers of patterns, and to nobody else ---- */
@@ -221,6 +237,25 @@ static bool store_at_once(struct binary_registers *r, const struct binary_site *
 	return true;
 }
 
+/* Both of the hits of a locked instruction. */
+static bool lock_at_once(struct binary_registers *r, const struct binary_site *site)
+{
+	unsigned actions = site->operand[0].actions, size = site->operand[0].size;
+	void *p;
+
+	if (!runtime_races || runtime_session->races.windows || !site->locked || !site->deed)
+		return false;
+	p = (void *)registers_address(r, &site->operand[0]);
+	if (!window_has(p, size))
+		return false;
+	races_lock_begin(p, size, site->address);
+	if (!do_locked(r, site, p))
+		actions &= ~BINARY_STORES;
+	races_lock_end(actions, p, size, site->address, site->known, &r->frame);
+	pass_over(r, site);
+	return true;
+}
+
 static APART bool tell_quickly(struct binary_registers *r, const struct binary_site *site)
 {
 	bool judges = runtime_thread.judges;
@@ -230,7 +265,7 @@ static APART bool tell_quickly(struct binary_registers *r, const struct binary_s
 		return false;
 	saved_errno = errno;
 	runtime_thread.judges = is_judged(r);
-	if (r->site & BINARY_AFTER || !store_at_once(r, site))
+	if (r->site & BINARY_AFTER || (!store_at_once(r, site) && !lock_at_once(r, site)))
 		binary_tell(r, site);
 	runtime_thread.judges = judges;
 	errno = saved_errno;

@@ -141,7 +141,7 @@ struct racer_note {
 };
 #define RACES_NO_SITE (1u << 31)
 
-enum { RACES_KNOWN = 1 << 10, RACES_SEEN = 256 };
+enum { RACES_KNOWN = 1 << 13, RACES_SEEN = 256 };
 enum { RACES_OBJECTS = 1 << 14 };
 
 struct racer {

@@ -53,10 +53,33 @@ OPERATION(move_1, "movb %%dl, 5(%%rdi)")
 OPERATION(move_high, "movb %%dh, 5(%%rdi)")
 OPERATION(move_number, "movq $-77, 5(%%rdi)")
 
+#define SIZES(name, instruction)                                                                   \
+	OPERATION(name##_8, "lock " instruction "q %%rdx, 3(%%rdi)")                               \
+	OPERATION(name##_4, "lock " instruction "l %%edx, 3(%%rdi)")                               \
+	OPERATION(name##_2, "lock " instruction "w %%dx, 3(%%rdi)")                                \
+	OPERATION(name##_1, "lock " instruction "b %%dl, 3(%%rdi)")                                \
+	OPERATION(name##_number, "lock " instruction "q $-77, 3(%%rdi)")                           \
+	OPERATION(name##_small, "lock " instruction "w $-77, 3(%%rdi)")
+#define NAMES(name) name##_8, name##_4, name##_2, name##_1, name##_number, name##_small
+
+SIZES(plus, "add")
+SIZES(minus, "sub")
+SIZES(and, "and")
+SIZES(or, "or")
+SIZES(xor, "xor")
+OPERATION(increment_8, "lock incq 3(%%rdi)")
+OPERATION(increment_1, "lock incb 3(%%rdi)")
+OPERATION(decrement_4, "lock decl 3(%%rdi)")
+OPERATION(decrement_2, "lock decw 3(%%rdi)")
+OPERATION(plus_carry, "lock adcq %%rdx, 3(%%rdi)")
+OPERATION(plus_high, "lock addb %%dh, 3(%%rdi)")
+
 static void (*const operation[])(struct state *, void *) = {
-	swap_8,         swap_4,    swap_2, swap_1, swap_high, compare_8, compare_4,
-	compare_2,      compare_1, add_8,  add_4,  add_2,     add_1,     add_to_itself,
-	compare_itself, move_8,    move_4, move_2, move_1,    move_high, move_number,
+	swap_8,         swap_4,       swap_2,     swap_1,    swap_high,  compare_8,   compare_4,
+	compare_2,      compare_1,    add_8,      add_4,     add_2,      add_1,       add_to_itself,
+	compare_itself, move_8,       move_4,     move_2,    move_1,     move_high,   move_number,
+	NAMES(plus),    NAMES(minus), NAMES(and), NAMES(or), NAMES(xor), increment_8, increment_1,
+	decrement_4,    decrement_2,  plus_carry, plus_high,
 };
 
 static uint64_t next(uint64_t *state)

@@ -277,7 +277,7 @@ class Binary(TestCase):
         (self.directory / "pool").unlink()
         for command in ["run"], ["run", "--pm-heap"], ["threads"], ["threads", "--sample", "1/2"]:
             result = self.run_tool(*command, "--quiet", "--pm", "pool", "./locked", "pool", status=None)
-            self.assertEqual(result.stdout.splitlines()[-1], "0 different of 63000", command)
+            self.assertEqual(result.stdout.splitlines()[-1], "0 different of 171000", command)
             (self.directory / "pool").unlink()
 
     def test_operator_new(self):
