@@ -6,6 +6,7 @@
  * stores. The other detector asks the same of what happens before what.
  *
  *   regions.c   what is open on each line
+ *   slots.c     … and where that is kept
  *   journal.c   what each thread has loaded since its last release
  *   brief.c     … noted without a hook, like what is stored again and again
  *   loads.c     what it has ever loaded, for the other detector
@@ -141,7 +142,7 @@ struct racer_note {
 };
 #define RACES_NO_SITE (1u << 31)
 
-enum { RACES_KNOWN = 1 << 13, RACES_SEEN = 256 };
+enum { RACES_KNOWN = 1 << 13, RACES_SEEN = 256, RACES_RESTS = 1 << 10 };
 enum { RACES_OBJECTS = 1 << 14 };
 
 struct racer {
@@ -187,6 +188,7 @@ struct racer {
 	uint32_t born[RACERS];                /* the same when it started */
 	struct racer_pair known[RACES_KNOWN]; /* what need not be looked at again */
 	uint32_t acquired[RACES_OBJECTS];     /* versions of what it has acquired */
+	uint32_t rest[RACES_RESTS], rests;    /* slots that it has given to lines last */
 	struct racer_note note[RACES_NOTES];
 	struct racer_line line[RACES_LINES];
 } __attribute__((aligned(2 << 20))); /* what is used most lies in one large page */

@@ -29,7 +29,8 @@ void regions_start(void)
 	journal_start();
 	_Static_assert(sizeof(struct line) == LINE, "one line a line");
 	if (reserve(TABLE_BASE, lines * sizeof(struct line)) &&
-	    reserve(TABLE_REST, lines * sizeof(struct rest))) {
+	    reserve(TABLE_REST_OF, lines * sizeof(uint32_t)) &&
+	    reserve(TABLE_RESTS, TABLE_RESTS_MAX * sizeof(struct rest))) {
 		syscall(SYS_madvise, TABLE_BASE, lines * sizeof(struct line), MADV_HUGEPAGE);
 		return;
 	}
@@ -84,68 +85,6 @@ bool regions_is_lock(const void *p)
 }
 
 /* ---- stores ---- */
-
-/* What nobody can ask for any more. */
-static bool is_forgotten(const struct line *l, const struct region *r)
-{
-	enum { KEPT = 4 };
-
-	return conflict_is_over(r) && (!journal_on || l->version - r->version >= KEPT);
-}
-
-/* All that it has stored is stored again, by another instruction. */
-static bool is_replaced(const struct region *r, const struct racer *self, uint64_t bytes)
-{
-	return r->racer == racer_number(self) && (r->bytes & ~bytes) == 0;
-}
-
-/* One that is over, or any one. */
-static struct region *give_up(struct line *l)
-{
-	struct region *oldest = NULL;
-
-	for (unsigned i = 0; i < TABLE_SLOTS; i++) {
-		struct region *r = slot_of(l, i);
-
-		if (conflict_is_over(r) && (!oldest || (int32_t)(r->version - oldest->version) < 0))
-			oldest = r;
-	}
-	if (oldest)
-		return oldest;
-	__atomic_fetch_add(&runtime_session->races.lost, 1, __ATOMIC_RELAXED);
-	return slot_of(l, l->next++ % TABLE_SLOTS);
-}
-
-/* The slot of this thread's region; a new one if there is none. */
-static struct region *slot_for(struct line *l, const struct racer *self, uint64_t bytes,
-			       uint32_t stack)
-{
-	unsigned free;
-
-	for (unsigned used = l->used; used; used &= used - 1) {
-		unsigned i = __builtin_ctz(used);
-		struct region *r = slot_of(l, i);
-
-		if (r->racer == racer_number(self) && r->stack == stack)
-			return r;
-		if (is_replaced(r, self, bytes)) {
-			if (!journal_on)
-				return r;
-			r->state = CLEAN;
-			r->persisted = RACES_NEVER;
-		}
-		if (is_forgotten(l, r)) {
-			r->state = FREE;
-			l->used &= ~(1u << i);
-		}
-	}
-	free = __builtin_ctz(~(unsigned)l->used);
-	if (free >= TABLE_SLOTS)
-		return give_up(l);
-	l->used |= 1u << free;
-	slot_of(l, free)->state = FREE; /* written first: a page that is read first faults twice */
-	return slot_of(l, free);
-}
 
 /* Whose all open bytes are, if some more of this one are. */
 static uint16_t opener_with(uint16_t opener, uint64_t open, uint16_t racer)

@@ -6,7 +6,9 @@
 #include "races/races.h"
 
 #define TABLE_BASE 0x2e0000000000ull
-#define TABLE_REST 0x300000000000ull
+#define TABLE_REST_OF 0x2f0000000000ull
+#define TABLE_RESTS 0x300000000000ull
+#define TABLE_RESTS_MAX (1ull << 31)
 enum { TABLE_SLOTS = 8, LINE = PERDURE_LINE_SIZE };
 
 enum { ANYBODY = UINT16_MAX };
@@ -43,8 +45,9 @@ struct line {
 	struct region first;
 } __attribute__((aligned(64)));
 
-/* The other slots, apart: hardly any line needs them. */
+/* The other slots, apart: hardly any line needs them for long. */
 struct rest {
+	struct line *line;
 	struct region slot[TABLE_SLOTS - 1];
 };
 
@@ -53,10 +56,17 @@ static inline struct line *line_at(uint64_t address)
 	return (struct line *)TABLE_BASE + (address - SESSION_WINDOW) / LINE;
 }
 
-static inline struct region *slot_of(struct line *l, unsigned i)
+/* The number of the other slots of a line; 0 has nothing in them. */
+static inline uint32_t *rest_of(const struct line *l)
 {
-	return i ? &((struct rest *)TABLE_REST)[l - (struct line *)TABLE_BASE].slot[i - 1]
-		 : &l->first;
+	return &((uint32_t *)TABLE_REST_OF)[l - (struct line *)TABLE_BASE];
+}
+
+/* Without the lock of the line it may soon be a slot of another one. */
+static inline struct region *slot_of(const struct line *l, unsigned i)
+{
+	return i ? &((struct rest *)TABLE_RESTS)[*rest_of(l)].slot[i - 1]
+		 : (struct region *)&l->first;
 }
 
 static inline uint64_t bytes_in(uint64_t line, uint64_t address, uint64_t size)
@@ -119,6 +129,11 @@ HIDDEN void conflict_judge_later(struct racer *self, const struct access *access
 /* --flush-on-read: the thread has written the line back; or nothing of what it has read counts. */
 HIDDEN void conflict_persisted(uint64_t line);
 HIDDEN void conflict_forget(void);
+
+/* ---- slots.c ---- */
+
+/* For a store by this thread, with the line's lock: its region's slot, or a new one. */
+HIDDEN struct region *slot_for(struct line *l, struct racer *self, uint64_t bytes, uint32_t stack);
 
 /* ---- regions.c ---- */
 

@@ -386,6 +386,8 @@ void __perdure_heap_grown(uint64_t used)
 	}
 	if (file && used > file->used)
 		file->used = used;
+	if (!session->executions.on) /* which map it anew */
+		window_heap = used;
 	if (locked)
 		spin_unlock(&session->lock);
 }

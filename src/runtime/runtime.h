@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "heap/heap.h"
 #include "perdure/event.h"
 #include "session/session.h"
 
@@ -319,12 +320,16 @@ HIDDEN uint32_t places_add(const char *place);
 
 /* What was mapped last, while nothing has been unmapped: is certainly there. */
 extern HIDDEN uintptr_t window_low, window_high;
+/* The same of the heap: so many bytes from its start. */
+extern HIDDEN uint64_t window_heap;
 
 static inline bool window_has(const void *p, uint64_t size)
 {
 	uintptr_t high = window_high, low = window_low;
+	uint64_t in_heap = (uintptr_t)p - HEAP_BASE;
 
-	return (uintptr_t)p >= low && (uintptr_t)p < high && size <= high - (uintptr_t)p;
+	return ((uintptr_t)p >= low && (uintptr_t)p < high && size <= high - (uintptr_t)p) ||
+	       (in_heap < window_heap && size <= window_heap - in_heap);
 }
 
 /* How much of it is mapped, from the start on. */

@@ -27,6 +27,7 @@
 static const uint64_t page = 4096;
 
 uintptr_t window_low, window_high;
+uint64_t window_heap;
 
 static void *raw_mmap(void *address, size_t length, int protection, int flags, int fd, off_t offset)
 {
