@@ -149,7 +149,8 @@ static BRIEF __attribute__((noinline)) bool is_judged(uint64_t address,
 			continue;
 		traits = pair_traits(self, other, happens);
 		if (other->racer != racer_number(self) && traits & RACES_OVERLAPPED &&
-		    !pair_is_known(self, pair_of(stack, other), traits))
+		    !pair_is_known(self, pair_of(stack, other), traits) &&
+		    other->bytes & bytes & ~pair_overwritten(self, l, other))
 			return false;
 		open |= traits & RACES_OVERLAPPED;
 	}

@@ -147,6 +147,10 @@ void conflict_judge(struct racer *self, const struct access *a, uint64_t line, u
 	      (pair.traits & RACES_UNORDERED && settings->detectors & RACES_HB)) ||
 	    !is_window_open(self))
 		return;
+	if (pair.loads)
+		pair.bytes &= ~pair_overwritten(self, line_at(line), other);
+	if (!pair.bytes)
+		return;
 	if (settings->helpers && pair.traits & RACES_READ_IT) {
 		defer(self, &pair);
 		return;

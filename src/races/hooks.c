@@ -542,6 +542,37 @@ void races_handed(int fd, bool given)
 	thread_leave();
 }
 
+/* ---- memory ---- */
+
+/* With a journal, what threads know of each other says nothing about when regions are open. */
+void races_freed(const void *p, uint64_t size)
+{
+	struct racer *self = enter();
+
+	if (!self)
+		return;
+	if (runtime_session->races.discovers) {
+		learn_forget(p, size);
+	} else {
+		if (journal_on)
+			journal_give_back(self, (uintptr_t)p, size);
+		else
+			sync_release(self, p);
+		regions_give_back(p, size);
+	}
+	thread_leave();
+}
+
+void races_allocated(const void *p)
+{
+	struct racer *self = runtime_session->races.discovers || journal_on ? NULL : enter();
+
+	if (!self)
+		return;
+	sync_acquire(self, p);
+	thread_leave();
+}
+
 void races_output(void)
 {
 	struct racer *self = runtime_session->races.discovers ? NULL : enter();

@@ -144,6 +144,23 @@ void journal_settle(struct racer *self)
 	limit(self);
 }
 
+void journal_give_back(struct racer *self, uint64_t address, uint64_t size)
+{
+	enum { FEW = 1024 };
+
+	if (self->journal.next - self->note > FEW) {
+		journal_close(self);
+		return;
+	}
+	for (struct racer_note *note = self->note; note < self->journal.next; note++) {
+		if (note->address - address >= size)
+			continue;
+		if (version_of(note->address) != note->version)
+			judge_later(self, note);
+		note->epoch = RACES_NEVER;
+	}
+}
+
 void journal_drop(struct racer *self)
 {
 	self->journal.next = self->journal.settled = self->note;

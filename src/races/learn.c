@@ -146,6 +146,16 @@ void learn_note_word(const void *p, bool is_lock)
 		w->kind = kind;
 }
 
+void learn_forget(const void *p, uint64_t size)
+{
+	uint64_t start = (uintptr_t)p, end = start + size;
+
+	for (uint64_t at = start & -(uint64_t)LEARN_WORD; at < end; at += LEARN_WORD)
+		if (learn_word_at(at)->address == at)
+			*learn_word_at(at) = (struct learn_word){ 0 };
+	sync_forget(p, size);
+}
+
 static void learn_word(struct racer *self, unsigned actions, uint64_t address, uintptr_t pc)
 {
 	struct learn_word *w = learn_word_at(address);

@@ -60,6 +60,25 @@ static inline uint32_t pair_traits(const struct racer *self, const struct region
 	       (reads ? RACES_READ_IT : 0);
 }
 
+/*
+ * Bytes of a line that the thread has stored itself since then and since its last release: it reads
+ * those, whatever others had stored there.
+ */
+static inline uint64_t pair_overwritten(const struct racer *self, const struct line *l,
+					const struct region *other)
+{
+	uint64_t bytes = 0;
+
+	for (unsigned used = l->used; used; used &= used - 1) {
+		const struct region *r = slot_of(l, __builtin_ctz(used));
+
+		if (r->racer == racer_number(self) && r->epoch == self->epoch && r->happened &&
+		    r->opened == r->version && (int32_t)(r->version - other->version) > 0)
+			bytes |= r->bytes;
+	}
+	return bytes;
+}
+
 static inline uint64_t pair_of(uint32_t stack, const struct region *other)
 {
 	return (uint64_t)stack << 32 | other->stack;

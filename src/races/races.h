@@ -71,6 +71,9 @@ HIDDEN void races_synchronise(const void *object);
 HIDDEN void races_thread_starts(const void *object);
 /* Something is handed over through the kernel: by a pipe, an event, a signal, a file's lock. */
 HIDDEN void races_handed(int fd, bool given);
+/* Memory is given back, or taken anew: it is not what it was. */
+HIDDEN void races_freed(const void *p, uint64_t size);
+HIDDEN void races_allocated(const void *p);
 /* The thread tells somebody outside of the process something. */
 HIDDEN void races_output(void);
 /* The process is about to end; or it is a new one. */
@@ -297,6 +300,8 @@ HIDDEN void sync_is_born(struct racer *self);
 HIDDEN void sync_lock_begin(struct racer *self, const void *p, uint64_t value);
 HIDDEN void sync_lock_end(struct racer *self, const void *p, uint64_t value, bool stored,
 			  uintptr_t pc, uint32_t known);
+/* There is none here any more. */
+HIDDEN void sync_forget(const void *p, uint64_t size);
 /* Has a locked instruction changed it? And is it a lock? */
 HIDDEN bool sync_is_locked_word(const void *p);
 HIDDEN bool sync_is_lock(const void *p);
@@ -315,6 +320,8 @@ HIDDEN void learn_note_word(const void *p, bool is_lock);
 HIDDEN void learn_change(uintptr_t first, uintptr_t second, bool alone);
 /* Before there are threads: is the site still looked at? A byte that code can ask. */
 HIDDEN const uint8_t *learn_wants(uint32_t site);
+/* Whoever takes this memory next has nothing to do with who had it. */
+HIDDEN void learn_forget(const void *p, uint64_t size);
 /* It was, and has touched PM, or not. */
 HIDDEN void learn_settle(uint32_t site, bool pm);
 /* There are threads now. */
@@ -342,6 +349,8 @@ HIDDEN void regions_note_word(const void *p, bool is_lock);
 HIDDEN void regions_exclude(const void *p, uint64_t size);
 HIDDEN bool regions_is_word(const void *p);
 HIDDEN bool regions_is_lock(const void *p);
+/* What was stored there cannot be read any more. */
+HIDDEN void regions_give_back(const void *p, uint64_t size);
 /* Is the next region of this thread one that is followed? */
 HIDDEN bool regions_is_sampled(struct racer *self);
 HIDDEN void regions_flush(struct racer *self, uint64_t line, bool complete);
@@ -392,6 +401,8 @@ HIDDEN uint32_t journal_stack(const uint64_t *at, uint32_t site);
 HIDDEN void journal_note_stack(const struct stacks_context *context, uint32_t site);
 /* The thread is about to release something: its regions end. */
 HIDDEN void journal_close(struct racer *self);
+/* It will not load from there any more. */
+HIDDEN void journal_give_back(struct racer *self, uint64_t address, uint64_t size);
 /* They never were. */
 HIDDEN void journal_drop(struct racer *self);
 /* The process ends; or it is a new one. */

@@ -74,6 +74,52 @@ void regions_exclude(const void *p, uint64_t size)
 		note_lock((const void *)word);
 }
 
+/* Those of its words that are there as a whole. */
+static uint16_t words_in(uint64_t bytes)
+{
+	uint16_t words = 0;
+
+	for (unsigned i = 0; i < LINE / WORD; i++)
+		words |= (uint16_t)((bytes >> i * WORD & 0xf) == 0xf) << i;
+	return words;
+}
+
+static void give_back(struct line *l, uint64_t bytes)
+{
+	bool locked = spin_lock(&l->lock, thread_owner());
+
+	for (unsigned used = l->used; used; used &= used - 1) {
+		unsigned i = __builtin_ctz(used);
+		struct region *r = slot_of(l, i);
+
+		r->bytes &= ~bytes;
+		if (r->bytes)
+			continue;
+		r->state = FREE;
+		l->used &= ~(1u << i);
+	}
+	__atomic_store_n(&l->open, l->open & ~bytes, __ATOMIC_RELAXED);
+	__atomic_fetch_and(&l->words, ~words_in(bytes), __ATOMIC_RELAXED);
+	__atomic_fetch_and(&l->locks, ~words_in(bytes), __ATOMIC_RELAXED);
+	if (locked)
+		spin_unlock(&l->lock);
+}
+
+void regions_give_back(const void *p, uint64_t size)
+{
+	uint64_t start = (uintptr_t)p, end = start + size;
+
+	for (uint64_t line = start & -(uint64_t)LINE; line < end; line += LINE) {
+		struct line *l = line_at(line);
+		uint64_t from = line < start ? start : line;
+
+		if (l->words)
+			sync_forget((const void *)from, end - from < LINE ? end - from : LINE);
+		if (l->words || l->used)
+			give_back(l, bytes_in(line, start, size));
+	}
+}
+
 bool regions_is_word(const void *p)
 {
 	return line_at((uintptr_t)p)->words & word_bit((uintptr_t)p);

@@ -405,6 +405,32 @@ void sync_lock_end(struct racer *me, const void *p, uint64_t value, bool stored,
 		let_others_change(me, pc);
 }
 
+static void forget(struct word *w, uintptr_t start, uint64_t size)
+{
+	bool locked = spin_lock(&w->lock, thread_owner());
+
+	if (w->address - start < size)
+		*w = (struct word){ .lock = w->lock };
+	if (locked)
+		spin_unlock(&w->lock);
+}
+
+void sync_forget(const void *p, uint64_t size)
+{
+	enum { STEP = 4 };
+	uintptr_t start = (uintptr_t)p;
+
+	if (size / STEP >= WORDS) {
+		for (unsigned i = 0; i < WORDS; i++)
+			if (word[i].address - start < size)
+				forget(&word[i], start, size);
+		return;
+	}
+	for (uintptr_t at = start & -(uintptr_t)STEP; at < start + size; at += STEP)
+		if (word_at((const void *)at)->address - start < size)
+			forget(word_at((const void *)at), start, size);
+}
+
 bool sync_is_locked_word(const void *p)
 {
 	return word_at(p)->address == (uintptr_t)p;

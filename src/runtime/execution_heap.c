@@ -9,6 +9,7 @@
 
 #include "heap/heap.h"
 #include "perdure/perdure.h"
+#include "races/races.h"
 #include "runtime/execution.h"
 #include "runtime/hooks.h"
 
@@ -78,6 +79,8 @@ void __perdure_heap_allocated(void *p, size_t size, int zeroed, const void *fram
 {
 	struct session_thread *thread;
 
+	if (runtime_races && p)
+		races_allocated(p);
 	if (!runtime_logs || !size || !in_window(p))
 		return;
 	if (!zeroed) {

@@ -5,6 +5,7 @@
  * PM is what the user names with --pm, what lies on a DAX file system or device, and what the
  * program maps with MAP_SYNC (libpmem and libpmem2 do that for every file they map).
  */
+#include "races/races.h"
 #include "runtime/execution.h"
 
 #include <fcntl.h>
@@ -394,8 +395,13 @@ void __perdure_heap_grown(uint64_t used)
 
 void __perdure_heap_freed(void *p, size_t size)
 {
-	struct session_thread *thread = thread_enter();
+	struct session_thread *thread;
 
+	if (runtime_races) {
+		races_freed(p, size);
+		return;
+	}
+	thread = thread_enter();
 	if (!thread)
 		return;
 	lines_forget(&runtime_session->lines, &thread->lines, (uintptr_t)p, size);

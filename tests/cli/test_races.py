@@ -210,6 +210,102 @@ class Races(TestCase):
             self.races(self.directory / "volatile.c", "--runs", "4", status=1)
             self.run_tool("threads", "--pm", "pool", "./program", "pool", "volatile", status=0)
 
+    def test_memory_that_is_used_again(self):
+        """What was a lock becomes data; and nobody reads what another one had stored in an object that was freed."""
+        self.write("again.c", r"""
+            #include <pthread.h>
+            #include <stdlib.h>
+            #include "pm.h"
+            static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+            static volatile long *shared, sum;
+            static void *locker(void *unused)
+            {
+                for (int i = 0; i < 300; i++) {
+                    int *word = aligned_alloc(64, 64);
+                    *word = 0;
+                    for (int j = 0; j < 4; j++) {
+                        while (__atomic_exchange_n(word, 1, __ATOMIC_ACQUIRE))
+                            ;
+                        __atomic_store_n(word, 0, __ATOMIC_RELEASE);
+                    }
+                    free(word);
+                }
+                return unused;
+            }
+            static void *scratch(void *unused)
+            {
+                for (long i = 0; i < 2000; i++) {
+                    volatile long *p = aligned_alloc(64, 64);
+                    *p = i;
+                    free((void *)p);
+                }
+                return unused;
+            }
+            static void *worker(void *unused)
+            {
+                for (long i = 0; i < 2000; i++) {
+                    volatile long *p = aligned_alloc(64, 64);
+                    *p = i;
+                    PERSIST((void *)p);
+                    pthread_mutex_lock(&mutex);
+                    sum += *p;
+                    pthread_mutex_unlock(&mutex);
+                    free((void *)p);
+                }
+                return unused;
+            }
+            static void *writer(void *unused)
+            {
+                for (long i = 0; i < 2000; i++) {
+                    pthread_mutex_lock(&mutex);
+                    *shared = i + 1000;
+            #ifdef FIXED
+                    PERSIST((void *)shared);
+            #endif
+                    pthread_mutex_unlock(&mutex);
+                    pthread_mutex_lock(&mutex);
+                    PERSIST((void *)shared);
+                    pthread_mutex_unlock(&mutex);
+                }
+                return unused;
+            }
+            static void *reader(void *unused)
+            {
+                for (long i = 0; i < 2000; i++) {
+                    pthread_mutex_lock(&mutex);
+                    sum += *shared; /* the race */
+                    pthread_mutex_unlock(&mutex);
+                }
+                return unused;
+            }
+            static void together(void *(*one)(void *), void *(*other)(void *))
+            {
+                pthread_t a, b;
+                pthread_create(&a, NULL, one, NULL);
+                pthread_create(&b, NULL, other, NULL);
+                pthread_join(a, NULL);
+                pthread_join(b, NULL);
+            }
+            int main(void)
+            {
+                together(locker, locker);
+                together(scratch, worker);
+                shared = aligned_alloc(64, 64);
+                *shared = 0;
+                PERSIST((void *)shared);
+                together(writer, reader);
+                return 0;
+            }""")
+        wanted = next(n for n, line in enumerate((self.directory / "again.c").read_text().splitlines(), 1) if "the race" in line)
+        for detector in "pifr", "hb", "both":
+            for flags, status in ((), 1), (("-DFIXED",), 0):
+                with self.subTest(detector=detector, flags=flags):
+                    self.build("gcc", self.directory / "again.c", "-O2", "-I", PROGRAMS, *flags)
+                    self.run_tool("threads", "--pm-heap", "--json", "result.json", "--detector", detector, "--runs", "2", "./program",
+                                  status=status)
+                    lines = {shown(f["sites"][0], self.directory / "again.c") for f in self.load()["findings"]}
+                    self.assertEqual(lines, {wanted} if status else set())
+
     def test_ended_in_the_first_run(self):
         self.write("endless.c", r"""
             #include "../programs/pm.h"
