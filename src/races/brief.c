@@ -7,6 +7,7 @@
 #include "races/brief.h"
 
 #include "binary/binary.h"
+#include "model/spin.h"
 #include "races/learn.h"
 #include "races/pairs.h"
 
@@ -125,6 +126,16 @@ static BRIEF inline uint32_t stack_of(const struct racer *self, uintptr_t pc)
 	return first->from == self->journal.stack && first->pc == pc ? first->to : 0;
 }
 
+/* Nothing is open there any more: the next one need not look. */
+static BRIEF inline bool is_over(struct line *l)
+{
+	if (!runtime_thread.owner || !spin_try(&l->lock, runtime_thread.owner))
+		return false;
+	pair_note_open(l);
+	spin_unlock(&l->lock);
+	return true;
+}
+
 /*
  * Has all been said about such a load of what is open? Others may store meanwhile: then the line
  * has another version at the end, and what they have stored is judged when the thread releases.
@@ -154,7 +165,7 @@ static BRIEF __attribute__((noinline)) bool is_judged(uint64_t address,
 			return false;
 		open |= traits & RACES_OVERLAPPED;
 	}
-	return open; /* otherwise the line is looked at, so that it need not be the next time */
+	return open || is_over(l);
 }
 
 /* The thread's open region of a store with this stack; null if there is none. */

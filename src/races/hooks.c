@@ -377,8 +377,6 @@ void races_lock_end(unsigned actions, const void *p, uint64_t size, uintptr_t pc
 		return;
 	}
 	self->begun = NULL;
-	if (stored)
-		self->idle = 0;
 	sync_lock_end(self, p, binary_peek(p, size), stored, pc, known);
 	if (runtime_session->races.discovers) {
 		learn_is(pc, RACES_EXECUTED | (in_window(p) ? RACES_PM : 0) |

@@ -28,6 +28,24 @@ static inline bool pair_is_open(const struct region *other)
 	       (is_store(other) ? other->persisted : other->epoch);
 }
 
+/* With the lock of the line, and a journal. */
+static inline void pair_note_open(struct line *l)
+{
+	uint64_t open = 0;
+	uint16_t opener = 0;
+
+	for (unsigned used = l->used; used; used &= used - 1) {
+		const struct region *r = slot_of(l, __builtin_ctz(used));
+
+		if (!pair_is_open(r))
+			continue;
+		opener = opener_with(opener, open, r->racer);
+		open |= r->bytes;
+	}
+	__atomic_store_n(&l->opener, opener, __ATOMIC_RELAXED);
+	__atomic_store_n(&l->open, open, __ATOMIC_RELAXED);
+}
+
 /* What this thread has persisted itself is over for it. */
 static inline bool pair_overlaps_now(const struct racer *self, const struct region *other)
 {

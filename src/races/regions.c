@@ -132,12 +132,6 @@ bool regions_is_lock(const void *p)
 
 /* ---- stores ---- */
 
-/* Whose all open bytes are, if some more of this one are. */
-static uint16_t opener_with(uint16_t opener, uint64_t open, uint16_t racer)
-{
-	return !open || opener == racer + 1 ? racer + 1 : ANYBODY;
-}
-
 /*
  * Who sees the new version sees the region, too. It is the old one if there is nothing new to see:
  * what was not persistent is stored once more.

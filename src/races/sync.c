@@ -371,12 +371,16 @@ static void let_others_change(struct racer *me, uintptr_t pc)
 void sync_lock_end(struct racer *me, const void *p, uint64_t value, bool stored, uintptr_t pc,
 		   uint32_t known)
 {
+	enum { LOADS = 8 }; /* as much as so many of them */
 	struct word *w = word_at(p);
 	bool locked;
 
 	sync_acquire(me, p);
-	if (!stored || value == me->before) /* somebody else has the lock */
+	if (!stored || value == me->before) { /* somebody else has the lock */
+		racer_waits(me, LOADS);
 		return;
+	}
+	me->idle = 0;
 	locked = spin_lock(&w->lock, thread_owner());
 	if (w->address != (uintptr_t)p)
 		*w = (struct word){ .address = (uintptr_t)p, .lock = w->lock };

@@ -100,6 +100,12 @@ static inline uint64_t lock_bytes(const struct line *l)
 	return bytes;
 }
 
+/* Whose all open bytes are, if some more of this one are. */
+static inline uint16_t opener_with(uint16_t opener, uint64_t open, uint16_t racer)
+{
+	return !open || opener == racer + 1 ? racer + 1 : ANYBODY;
+}
+
 static inline bool is_store(const struct region *r)
 {
 	return r->state >= DIRTY;
