@@ -44,6 +44,25 @@ static inline uint64_t registers_source(const struct binary_registers *r,
 	return registers_value(r, site->source & 15) >> (site->source & BINARY_HIGH ? 8 : 0);
 }
 
+/*
+ * Will a locked instruction change nothing there, because what it waits for is not so yet? Somebody
+ * else may still be faster.
+ */
+static inline bool registers_will_fail(const struct binary_registers *r,
+				       const struct binary_site *site, const void *p, uint64_t size)
+{
+	uint64_t now, ones;
+
+	if (size > sizeof(now) || !(site->if_equal || site->deed == BINARY_SWAP))
+		return false;
+	now = binary_peek(p, size);
+	ones = size < sizeof(now) ? (1ull << 8 * size) - 1 : ~0ull;
+	if (site->if_equal)
+		return (now ^ r->rax) & ones;
+	return site->operand[0].actions & BINARY_LOADS &&
+	       !((now ^ registers_source(r, site)) & ones);
+}
+
 static inline bool registers_has_parts(const struct binary_site *site)
 {
 	return site->kind == BINARY_LANES || site->kind == BINARY_STATE ||

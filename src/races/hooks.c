@@ -347,7 +347,7 @@ static void complete_pending(struct racer *self)
 		regions_complete(self, self->pending[--self->pendings]);
 }
 
-void races_lock_begin(const void *p, uint64_t size, uintptr_t pc)
+void races_lock_begin(const void *p, uint64_t size, uintptr_t pc, bool fails)
 {
 	struct racer *self = enter();
 
@@ -359,7 +359,7 @@ void races_lock_begin(const void *p, uint64_t size, uintptr_t pc)
 	}
 	give_way(self, pc, OFTEN);
 	wait_a_little(self, pc);
-	sync_lock_begin(self, p, binary_peek(p, size));
+	sync_lock_begin(self, p, binary_peek(p, size), fails);
 	self->begun = p;
 	thread_leave();
 }

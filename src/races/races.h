@@ -52,8 +52,11 @@ HIDDEN void races_copying(const void *from);
 /* An access that the compiler knows to be atomic or volatile, to any memory. */
 HIDDEN void races_visible(const void *p, uint64_t descriptor);
 
-/* A locked instruction: before it, and after it, when it is known what it has done. */
-HIDDEN void races_lock_begin(const void *p, uint64_t size, uintptr_t pc);
+/*
+ * A locked instruction: before it, and after it, when it is known what it has done. If it `fails`,
+ * most likely, it will change nothing.
+ */
+HIDDEN void races_lock_begin(const void *p, uint64_t size, uintptr_t pc, bool fails);
 HIDDEN void races_lock_end(unsigned actions, const void *p, uint64_t size, uintptr_t pc,
 			   uint32_t known, const struct frame *frame);
 /* A region that starts before its access. */
@@ -175,7 +178,8 @@ struct racer {
 	uint32_t changes, changed;
 	uint32_t yields;   /* so far, in the hope that others change what it has changed */
 	const void *begun; /* a locked instruction on this */
-	uint64_t before;   /* of the word that a locked instruction is about to change */
+	uint64_t before;   /* of the word that a locked instruction is about to change … */
+	bool fails;        /* … or is not: then it releases nothing */
 	uint32_t pendings;
 	uint64_t pending[RACES_PENDING]; /* lines that are written back, and not fenced */
 	uint64_t regions;
@@ -297,7 +301,7 @@ static inline bool sync_holds_any(const struct racer *self)
 /* The thread starts with what it knows now. */
 HIDDEN void sync_is_born(struct racer *self);
 /* Word of a lock, or what looks like one. */
-HIDDEN void sync_lock_begin(struct racer *self, const void *p, uint64_t value);
+HIDDEN void sync_lock_begin(struct racer *self, const void *p, uint64_t value, bool fails);
 HIDDEN void sync_lock_end(struct racer *self, const void *p, uint64_t value, bool stored,
 			  uintptr_t pc, uint32_t known);
 /* There is none here any more. */

@@ -269,7 +269,7 @@ static void give_back(struct word *w)
  * likely to free a lock, and nobody knew that store. What its thread had open until then is closed
  * at the latest now.
  */
-void sync_lock_begin(struct racer *me, const void *p, uint64_t value)
+void sync_lock_begin(struct racer *me, const void *p, uint64_t value, bool fails)
 {
 	struct word *w = word_at(p);
 	bool locked = spin_lock(&w->lock, thread_owner());
@@ -287,7 +287,9 @@ void sync_lock_begin(struct racer *me, const void *p, uint64_t value)
 	if (locked)
 		spin_unlock(&w->lock);
 	me->before = value;
-	sync_release(me, p);
+	me->fails = fails;
+	if (!fails)
+		sync_release(me, p);
 }
 
 /* ---- locks that count ---- */
@@ -381,6 +383,8 @@ void sync_lock_end(struct racer *me, const void *p, uint64_t value, bool stored,
 		return;
 	}
 	me->idle = 0;
+	if (me->fails) /* it was free in time */
+		sync_release(me, p);
 	locked = spin_lock(&w->lock, thread_owner());
 	if (w->address != (uintptr_t)p)
 		*w = (struct word){ .address = (uintptr_t)p, .lock = w->lock };

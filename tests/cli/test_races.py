@@ -210,6 +210,61 @@ class Races(TestCase):
             self.races(self.directory / "volatile.c", "--runs", "4", status=1)
             self.run_tool("threads", "--pm", "pool", "./program", "pool", "volatile", status=0)
 
+    def test_who_waits_releases_nothing(self):
+        """A table is looked up before its lock is taken, as while a hash table grows: whoever waits for the lock goes
+        on with what may be lost."""
+        source = self.write("blocked.c", r"""
+            #include "races.h"
+            struct root {
+                _Alignas(64) volatile long table;
+                _Alignas(64) volatile int lock;
+            };
+            static struct root *root;
+            static void lock(void)
+            {
+            #ifdef EXCHANGE
+                while (__atomic_exchange_n(&root->lock, 1, __ATOMIC_ACQUIRE))
+                    ;
+            #else
+                while (!__sync_bool_compare_and_swap(&root->lock, 0, 1))
+                    ;
+            #endif
+            }
+            static void unlock(void)
+            {
+                root->lock = 0;
+            }
+            static void *grow(void *unused)
+            {
+                lock();
+                usleep(100000);
+                root->table = 2; /* store: table */
+                PERSIST((void *)&root->table);
+                unlock();
+                return unused;
+            }
+            static void *insert(void *unused)
+            {
+                usleep(10000);
+                WHEN_BUGGY(sink = root->table); /* load: table */
+                lock();
+                WHEN_FIXED(sink = root->table);
+                unlock();
+                return unused;
+            }
+            int main(int argc, char **argv)
+            {
+                root = pm_map(argv);
+                run_both(grow, insert);
+                return 0;
+            }""")
+        for compiler, *flags in ("gcc", "-O0"), ("gcc", "-O2", "-DEXCHANGE"), ("clang", "-O2"):
+            with self.subTest(compiler=compiler, flags=flags):
+                self.build(compiler, source, "-I", RACES, *flags)
+                self.assertEqual(self.races(source, "--runs", "4", status=1), pairs_wanted(source))
+                self.build(compiler, source, "-I", RACES, "-DFIXED", *flags)
+                self.races(source, status=0)
+
     def test_memory_that_is_used_again(self):
         """What was a lock becomes data; and nobody reads what another one had stored in an object that was freed."""
         self.write("again.c", r"""
