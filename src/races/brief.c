@@ -188,11 +188,10 @@ static BRIEF inline struct region *open_store(const struct racer *self, struct l
 static BRIEF __attribute__((noinline)) bool is_stored(struct racer *self, uint64_t address,
 						      const struct binary_brief *kept)
 {
-	uint32_t number = number_of(kept);
+	uint32_t number = number_of(kept), stack;
 	const struct binary_site *site = &binary_sites[number];
 	uint64_t bytes = brief_sites[number].bytes << address % LINE;
 	uintptr_t pc = site->address + site->length;
-	uint32_t stack;
 	struct line *l = line_at(address);
 	struct region *r;
 

@@ -324,12 +324,12 @@ HIDDEN void learn_note_word(const void *p, bool is_lock);
 HIDDEN void learn_change(uintptr_t first, uintptr_t second, bool alone);
 /* Before there are threads: is the site still looked at? A byte that code can ask. */
 HIDDEN const uint8_t *learn_wants(uint32_t site);
-/* Whoever takes this memory next has nothing to do with who had it. */
-HIDDEN void learn_forget(const void *p, uint64_t size);
 /* It was, and has touched PM, or not. */
 HIDDEN void learn_settle(uint32_t site, bool pm);
 /* There are threads now. */
 HIDDEN void learn_meet(void);
+/* Whoever takes this memory next has nothing to do with who had it. */
+HIDDEN void learn_forget(const void *p, uint64_t size);
 /* Is it known by now whether such an instruction takes or frees a lock? */
 HIDDEN bool learn_is_settled(uintptr_t pc);
 /* What is known of the instruction at this address. */
