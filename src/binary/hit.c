@@ -259,8 +259,7 @@ static void tell_race(struct binary_registers *r, const struct binary_site *site
 		races_lock_end(stored ? actions : actions & ~BINARY_STORES, (void *)address, size,
 			       site->address, site->known, &r->frame);
 	else
-		races_lock_begin((void *)address, size, site->address,
-				 registers_will_fail(r, site, (void *)address, size));
+		races_lock_begin((void *)address, size, site->address, r);
 }
 
 static void tell_races(struct binary_registers *r, const struct binary_site *site)

@@ -248,7 +248,7 @@ static bool lock_at_once(struct binary_registers *r, const struct binary_site *s
 	p = (void *)registers_address(r, &site->operand[0]);
 	if (!window_has(p, size))
 		return false;
-	races_lock_begin(p, size, site->address, registers_will_fail(r, site, p, size));
+	races_lock_begin(p, size, site->address, r);
 	if (!do_locked(r, site, p))
 		actions &= ~BINARY_STORES;
 	races_lock_end(actions, p, size, site->address, site->known, &r->frame);

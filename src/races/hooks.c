@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "binary/binary.h"
+#include "binary/registers.h"
 #include "model/mix.h"
 #include "races/races.h"
 #include "runtime/hooks.h"
@@ -347,7 +348,13 @@ static void complete_pending(struct racer *self)
 		regions_complete(self, self->pending[--self->pendings]);
 }
 
-void races_lock_begin(const void *p, uint64_t size, uintptr_t pc, bool fails)
+static bool will_fail(const struct binary_registers *hit, const void *p, uint64_t size)
+{
+	return hit && registers_will_fail(hit, &binary_sites[hit->site & BINARY_NUMBER], p, size);
+}
+
+void races_lock_begin(const void *p, uint64_t size, uintptr_t pc,
+		      const struct binary_registers *hit)
 {
 	struct racer *self = enter();
 
@@ -359,7 +366,7 @@ void races_lock_begin(const void *p, uint64_t size, uintptr_t pc, bool fails)
 	}
 	give_way(self, pc, OFTEN);
 	wait_a_little(self, pc);
-	sync_lock_begin(self, p, binary_peek(p, size), fails);
+	sync_lock_begin(self, p, binary_peek(p, size), will_fail(hit, p, size));
 	self->begun = p;
 	thread_leave();
 }

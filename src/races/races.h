@@ -53,10 +53,11 @@ HIDDEN void races_copying(const void *from);
 HIDDEN void races_visible(const void *p, uint64_t descriptor);
 
 /*
- * A locked instruction: before it, and after it, when it is known what it has done. If it `fails`,
- * most likely, it will change nothing.
+ * A locked instruction: before it, and after it, when it is known what it has done. With the hit
+ * (or null) it may be clear that it will change nothing.
  */
-HIDDEN void races_lock_begin(const void *p, uint64_t size, uintptr_t pc, bool fails);
+HIDDEN void races_lock_begin(const void *p, uint64_t size, uintptr_t pc,
+			     const struct binary_registers *hit);
 HIDDEN void races_lock_end(unsigned actions, const void *p, uint64_t size, uintptr_t pc,
 			   uint32_t known, const struct frame *frame);
 /* A region that starts before its access. */

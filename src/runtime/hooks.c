@@ -253,7 +253,7 @@ void hook_write_begin(void *p, uint64_t size, uint32_t descriptor, const struct 
 	}
 	if (runtime_races) {
 		if (descriptor & PERDURE_RMW)
-			races_lock_begin(p, size, frame->return_address, false);
+			races_lock_begin(p, size, frame->return_address, NULL);
 		else
 			races_told(RACES_STORES, p, size, descriptor, frame);
 		return;
