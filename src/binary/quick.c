@@ -60,6 +60,10 @@ static bool do_locked(struct binary_registers *r, const struct binary_site *site
 	uint64_t others = site->keeps_carry ? OTHERS & ~CARRY : OTHERS;
 	unsigned size = site->operand[0].size;
 
+#define ARITHMETIC(deed, name)                                                                     \
+	case deed:                                                                                 \
+		LOCKED_SIZES(name, p, size, a, s, flags);                                          \
+		break
 	switch (site->deed) {
 	case BINARY_SWAP:
 		LOCKED_SIZES("xchg", p, size, a, s, flags);
@@ -73,20 +77,11 @@ static bool do_locked(struct binary_registers *r, const struct binary_site *site
 		LOCKED_SIZES("cmpxchg", p, size, a, s, flags);
 		r->rax = a;
 		break;
-	case BINARY_PLUS:
-		LOCKED_SIZES("add", p, size, a, s, flags);
-		break;
-	case BINARY_MINUS:
-		LOCKED_SIZES("sub", p, size, a, s, flags);
-		break;
-	case BINARY_AND:
-		LOCKED_SIZES("and", p, size, a, s, flags);
-		break;
-	case BINARY_OR:
-		LOCKED_SIZES("or", p, size, a, s, flags);
-		break;
-	default:
-		LOCKED_SIZES("xor", p, size, a, s, flags);
+		ARITHMETIC(BINARY_PLUS, "add");
+		ARITHMETIC(BINARY_MINUS, "sub");
+		ARITHMETIC(BINARY_AND, "and");
+		ARITHMETIC(BINARY_OR, "or");
+		ARITHMETIC(BINARY_XOR, "xor");
 	}
 	r->flags &= ~(others | OVERFLOW);
 	r->flags |= (flags >> 8 & others) | (flags & 1 ? OVERFLOW : 0);

@@ -53,11 +53,11 @@ static inline bool registers_will_fail(const struct binary_registers *r,
 {
 	uint64_t now, ones;
 
-	if (size > sizeof(now) || !(site->if_equal || site->deed == BINARY_SWAP))
+	if (site->deed != BINARY_COMPARE && site->deed != BINARY_SWAP)
 		return false;
 	now = binary_peek(p, size);
 	ones = size < sizeof(now) ? (1ull << 8 * size) - 1 : ~0ull;
-	if (site->if_equal)
+	if (site->deed == BINARY_COMPARE)
 		return (now ^ r->rax) & ones;
 	return site->operand[0].actions & BINARY_LOADS &&
 	       !((now ^ registers_source(r, site)) & ones);

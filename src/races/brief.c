@@ -101,8 +101,7 @@ static BRIEF inline const uint64_t *frame_at(const struct binary_brief *kept,
 }
 
 /* The journal says now where the function was called from; false if that is not known. */
-static BRIEF __attribute__((noinline)) bool note_context(uint64_t address __attribute__((unused)),
-							 const struct binary_brief *kept)
+static BRIEF __attribute__((noinline)) bool note_context(const struct binary_brief *kept)
 {
 	struct stack_place place = stack_places[number_of(kept)];
 	const uint64_t *at = place.base ? frame_at(kept, place) : NULL;
@@ -198,7 +197,7 @@ static BRIEF __attribute__((noinline)) bool is_stored(struct racer *self, uint64
 	if (!races_alone &&
 	    (brief_sites[number].loads || self->watch.finding || self->regions < races_warm_up))
 		return false;
-	if (!l->used || l->words || l->locks || !note_context(address, kept))
+	if (!l->used || l->words || l->locks || !note_context(kept))
 		return false;
 	stack = stack_of(self, pc);
 	r = stack ? open_store(self, l, stack) : NULL;
@@ -263,7 +262,7 @@ static BRIEF __attribute__((noinline)) bool is_noted(uint64_t address,
 /* By a site that brief_wants; false if it needs a hook. For binary_brief alone. */
 BRIEF HIDDEN bool brief_access(uint64_t address, const struct binary_brief *kept);
 
-/* What is seldom is done by functions with the same arguments: they need not be kept for that. */
+/* What is seldom is done elsewhere: the fewer registers are needed here, the better. */
 BRIEF __attribute__((used)) bool brief_access(uint64_t address, const struct binary_brief *kept)
 {
 	const struct brief_site *site = &brief_sites[number_of(kept)];
@@ -280,7 +279,7 @@ BRIEF __attribute__((used)) bool brief_access(uint64_t address, const struct bin
 	if (LIKELY(site->place.base == STACK_BY_SP &&
 		   brief_is_further_on(self, frame_at(kept, site->place), number_of(kept))))
 		self->journal.site = number_of(kept);
-	else if (!note_context(address, kept))
+	else if (!note_context(kept))
 		return false;
 	version = __atomic_load_n(&l->version, __ATOMIC_ACQUIRE);
 	if (UNLIKELY(__atomic_load_n(&l->open, __ATOMIC_RELAXED) >> address % LINE & site->bytes) &&

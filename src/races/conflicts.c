@@ -111,11 +111,6 @@ void regions_rely(struct racer *self)
 
 /* ---- judging ---- */
 
-bool conflict_is_over(const struct region *r)
-{
-	return !pair_is_open(r) && !(runtime_session->races.settings.detectors & RACES_HB);
-}
-
 static void watch(struct racer *self, const struct access *a, uint64_t line,
 		  const struct region *other, uint32_t finding)
 {

@@ -6,7 +6,7 @@
  */
 #include "model/mix.h"
 #include "model/spin.h"
-#include "races/table.h"
+#include "races/pairs.h"
 
 enum { LINE_PLACES = 2 };
 
@@ -234,7 +234,7 @@ static bool judge_loads(struct racer *self, const struct access *a, struct racer
 			continue;
 		__atomic_store_n(&l->clear, 0, __ATOMIC_RELAXED);
 		for (unsigned k = 0; k < RACES_EACH; k++) {
-			if (!read_load(reader, &l->load[k], &other) || conflict_is_over(&other))
+			if (!read_load(reader, &l->load[k], &other) || pair_is_over(&other))
 				continue;
 			if (__atomic_load_n(&l->line, __ATOMIC_ACQUIRE) != line)
 				break;

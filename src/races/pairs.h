@@ -28,7 +28,13 @@ static inline bool pair_is_open(const struct region *other)
 	       (is_store(other) ? other->persisted : other->epoch);
 }
 
-/* With the lock of the line, and a journal. */
+/* Nothing can conflict with it any more. */
+static inline bool pair_is_over(const struct region *other)
+{
+	return !pair_is_open(other) && !(runtime_session->races.settings.detectors & RACES_HB);
+}
+
+/* Which bytes may still conflict, and whose all of them are; with the lock of the line. */
 static inline void pair_note_open(struct line *l)
 {
 	uint64_t open = 0;
@@ -37,12 +43,13 @@ static inline void pair_note_open(struct line *l)
 	for (unsigned used = l->used; used; used &= used - 1) {
 		const struct region *r = slot_of(l, __builtin_ctz(used));
 
-		if (!pair_is_open(r))
+		if (pair_is_over(r))
 			continue;
 		opener = opener_with(opener, open, r->racer);
 		open |= r->bytes;
 	}
-	__atomic_store_n(&l->opener, opener, __ATOMIC_RELAXED);
+	if (journal_on)
+		__atomic_store_n(&l->opener, opener, __ATOMIC_RELAXED);
 	__atomic_store_n(&l->open, open, __ATOMIC_RELAXED);
 }
 

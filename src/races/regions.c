@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "model/spin.h"
-#include "races/table.h"
+#include "races/pairs.h"
 
 static bool reserve(uint64_t base, uint64_t size)
 {
@@ -172,8 +172,7 @@ static void put_store(struct line *l, struct racer *self, uint64_t bytes, const 
 uint64_t regions_judge(struct racer *self, const struct access *a, uint64_t line, uint64_t bytes)
 {
 	struct line *l = line_at(line);
-	uint64_t clear = ~lock_bytes(l), open = 0;
-	uint16_t opener = 0;
+	uint64_t clear = ~lock_bytes(l);
 	bool locked;
 
 	if (!__atomic_load_n(&l->used, __ATOMIC_ACQUIRE))
@@ -183,16 +182,10 @@ uint64_t regions_judge(struct racer *self, const struct access *a, uint64_t line
 		const struct region *other = slot_of(l, __builtin_ctz(used));
 
 		conflict_judge(self, a, line, bytes, other);
-		if (conflict_is_over(other))
-			continue;
-		opener = opener_with(opener, open, other->racer);
-		open |= other->bytes;
-		if (other->racer != racer_number(self))
+		if (other->racer != racer_number(self) && !pair_is_over(other))
 			clear &= ~other->bytes;
 	}
-	if (journal_on)
-		__atomic_store_n(&l->opener, opener, __ATOMIC_RELAXED);
-	__atomic_store_n(&l->open, open, __ATOMIC_RELAXED);
+	pair_note_open(l);
 	if (locked)
 		spin_unlock(&l->lock);
 	return clear;

@@ -5,7 +5,7 @@
  * away from the line to which it has given some longest ago, if all there is over.
  */
 #include "model/spin.h"
-#include "races/table.h"
+#include "races/pairs.h"
 
 static uint32_t rests; /* given out so far; number 0 is nobody's */
 
@@ -19,7 +19,7 @@ static struct rest *rest_at(uint32_t number)
 static bool is_over(const struct line *l)
 {
 	for (unsigned used = l->used & ~1u; used; used &= used - 1)
-		if (!conflict_is_over(slot_of(l, __builtin_ctz(used))))
+		if (!pair_is_over(slot_of(l, __builtin_ctz(used))))
 			return false;
 	return true;
 }
@@ -66,7 +66,7 @@ static bool is_forgotten(const struct line *l, const struct region *r)
 {
 	enum { KEPT = 4 };
 
-	return conflict_is_over(r) && (!journal_on || l->version - r->version >= KEPT);
+	return pair_is_over(r) && (!journal_on || l->version - r->version >= KEPT);
 }
 
 /* All that it has stored is stored again, by another instruction. */
@@ -84,7 +84,7 @@ static struct region *give_up(struct line *l)
 	for (unsigned i = 0; i < slots; i++) {
 		struct region *r = slot_of(l, i);
 
-		if (conflict_is_over(r) && (!oldest || (int32_t)(r->version - oldest->version) < 0))
+		if (pair_is_over(r) && (!oldest || (int32_t)(r->version - oldest->version) < 0))
 			oldest = r;
 	}
 	if (oldest)

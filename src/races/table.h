@@ -121,8 +121,6 @@ static inline bool races_are_minimal(void)
 
 /* ---- conflicts.c ---- */
 
-/* Nothing can conflict with it any more. */
-HIDDEN bool conflict_is_over(const struct region *region);
 /*
  * What this thread does now to some bytes of a line, and a region of another one. If it has read
  * what is not persistent, it is watched.
