@@ -59,7 +59,7 @@ static void find_functions(struct session *session, const struct options *option
 
 /*
  * Threads that get on otherwise than natively find what is wrong in programs, an endless loop, too.
- * The first run is the slowest one; what takes ten times as long does not end any more.
+ * What takes ten times as long as the first run does not end any more.
  */
 static void limit_later_runs(struct rerun *rerun)
 {
